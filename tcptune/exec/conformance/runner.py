@@ -1,0 +1,137 @@
+"""The corpus runner: loads files, picks the handler of each case's kind and collects pass, fail and known.
+
+A kind or a `what` that nothing can run counts as failed, never as skipped.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import tomllib
+import traceback
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tcptune.errors import InputError, TcptuneError
+from tcptune.exec.conformance.registry import COSTS, TABLES, Case, Handler, Mismatch
+
+CHAPTERS = (
+    "mapping_and_streams",
+    "dma_and_memory",
+    "adapter_switch_registers",
+    "contraction_cast_transpose_commit",
+    "vector_engine",
+    "kernels_and_scheduling",
+)
+KIND_MODULES = ("mapping", "sequencer", "chain", "kernel", "vcg")
+"""Modules of this package with a function ``run(case)`` for the kind of the same name."""
+
+_PACKAGE = __name__.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """Outcome of one case: ``passed``, ``failed`` or ``known`` (listed with its reason in data/known_issues.toml)."""
+
+    id: str
+    chapter: str
+    outcome: str
+    why: str = ""
+
+
+@cache
+def _kind_handlers() -> dict[str, Handler]:
+    handlers: dict[str, Handler] = {}
+    for kind in KIND_MODULES:
+        if importlib.util.find_spec(f"{_PACKAGE}.{kind}") is not None:
+            handlers[kind] = importlib.import_module(f"{_PACKAGE}.{kind}").run
+    for chapter in CHAPTERS:
+        if importlib.util.find_spec(f"{_PACKAGE}.{chapter}") is not None:
+            importlib.import_module(f"{_PACKAGE}.{chapter}")
+    return handlers
+
+
+@cache
+def known_issues() -> dict[str, str]:
+    """Case ids that are wrong in the corpus, with the reason."""
+    path = Path(__file__).parents[2] / "data" / "known_issues.toml"
+    if not path.exists():
+        return {}
+    with path.open("rb") as file:
+        return {entry["id"]: entry["reason"] for entry in tomllib.load(file).get("case", [])}
+
+
+def _handler(case: Case) -> Handler:
+    kinds = _kind_handlers()
+    kind = case.get("kind")
+    if kind in ("cost", "table"):
+        found = (COSTS if kind == "cost" else TABLES).get(case.get("what", ""))
+        if found is None:
+            raise Mismatch(f"nothing answers the {kind} question {case.get('what')!r}")
+        return found
+    if kind not in kinds:
+        raise Mismatch(f"nothing runs cases of kind {kind!r}")
+    return kinds[kind]
+
+
+def run_case(case: Case, chapter: str = "") -> CaseResult:
+    """Runs one case; a crash of the model is a failure with its place, not an exception."""
+    case_id = str(case.get("id", "?"))
+    try:
+        _handler(case)(case)
+    except Mismatch as error:
+        outcome, why = "failed", str(error)
+    except TcptuneError as error:
+        outcome, why = "failed", error.render().replace("\n", " | ")
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        outcome, why = "failed", f"crash: {type(error).__name__}: {error} at {Path(place.filename).name}:{place.lineno}"
+    else:
+        return CaseResult(case_id, chapter, "passed")
+    if case_id in known_issues():
+        return CaseResult(case_id, chapter, "known", known_issues()[case_id])
+    return CaseResult(case_id, chapter, outcome, why)
+
+
+def corpus_files(path: Path | None = None) -> list[Path]:
+    """Files of the corpus: `path` (a file or folder), else the shared folder beside the project, else the project's own copy.
+
+    Raises:
+        InputError: nothing there.
+    """
+    root = Path(__file__).parents[3]
+    places = [path] if path else [root.parent / "shared" / "conformance", root / "tests" / "conformance" / "data"]
+    for place in places:
+        if place.is_file():
+            return [place]
+        files = sorted(place.glob("*.json")) if place.is_dir() else []
+        if files:
+            return files
+    raise InputError(f"no conformance cases in {', '.join(str(p) for p in places)}")
+
+
+def load_cases(file: Path) -> list[Case]:
+    """Cases of one file.
+
+    Raises:
+        InputError: not JSON, or no list of cases in it.
+    """
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"cannot read {file}: {error}") from None
+    cases = document.get("cases") if isinstance(document, dict) else None
+    if not isinstance(cases, list) or not all(isinstance(c, dict) for c in cases):
+        raise InputError(f"{file} holds no list of cases")
+    return cases
+
+
+def run_corpus(files: Iterable[Path], ids: str = "") -> Iterator[CaseResult]:
+    """Runs every case whose id starts with `ids`."""
+    for file in files:
+        for case in load_cases(file):
+            if str(case.get("id", "")).startswith(ids):
+                yield run_case(case, file.stem)
