@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping as Dict
+from collections.abc import Callable
+from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

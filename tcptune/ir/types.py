@@ -136,7 +136,11 @@ class StreamType:
     @property
     def levels(self) -> tuple[tuple[str, Mapping], ...]:
         """(level name, mapping) in the order of the value array's axes."""
-        names = ("chip", "cluster", "slice", "lane", "time", "packet") if self.lane is not None else ("chip", "cluster", "slice", "time", "packet")
+        names = (
+            ("chip", "cluster", "slice", "lane", "time", "packet")
+            if self.lane is not None
+            else ("chip", "cluster", "slice", "time", "packet")
+        )
         return tuple((name, getattr(self, name)) for name in names)
 
     @property
