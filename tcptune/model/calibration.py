@@ -1,0 +1,149 @@
+"""Every timing constant once, with unit, evidence and error, in two profiles.
+
+``vendor`` reproduces the static schedules that the vendor's compiler publishes (1 GHz clock); ``manual`` reproduces the worked examples of the
+manual. A profile is a set of sections, one for each part of the machine: `DmaTiming` here prices transfers (`model.memory`). Rule ids: VT-020 to
+VT-046, DMA-023 to DMA-043, DM-006, HBM-004 to HBM-013. `docs/cost-model.md` shows the residuals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcptune.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """One timing constant.
+
+    Attributes:
+        value: the number.
+        unit: e.g. ``cycles``, ``cycles/line``, ``packets``.
+        evidence: what it was read off.
+        error: how far it may be off, in words or percent.
+    """
+
+    value: float
+    unit: str
+    evidence: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class DmaTiming:
+    """Constants of the one engine model of transfers between HBM and DM (`model.memory.engine_model`).
+
+    A *line* is one 256-byte block of HBM, a *port* the data path of one 32-slice half of an engine's 64 slices.
+    """
+
+    start_load: Constant
+    start_store: Constant
+    skew_engine: Constant
+    skew_cluster: Constant
+    issue_far: Constant
+    issue_mid: Constant
+    issue_near: Constant
+    same_line: Constant
+    window: Constant
+    latency: Constant
+    port: Constant
+    slice_gap: Constant
+    partial_write_64: Constant
+    partial_write_8: Constant
+    partial_write_join: Constant
+    partial_write_tail: Constant
+    sub_word_piece: Constant
+    sub_word_queue: Constant
+    max_packet: Constant
+    dm_copy_bytes_per_cycle: Constant | None
+    hbm_request: Constant | None
+    hbm_row_switch: Constant | None
+
+
+_FIT = "in-sample fit to 60 load and 15 store shapes of published schedules"
+
+VENDOR_DMA = DmaTiming(
+    start_load=Constant(440, "cycles", "one 32 B request to one slice costs 447 (VT-024)", "±1 cycle"),
+    start_store=Constant(328, "cycles", "1,024 B from one slice costs 343", "±2 cycles"),
+    skew_engine=Constant(34, "cycles/engine", "single rows that end on engines 0 to 3 of a cluster (VT-024)", "±2 cycles"),
+    skew_cluster=Constant(74, "cycles/cluster", "4 B to slice 0 of both clusters costs 521, of one 447", "±1 cycle"),
+    issue_far=Constant(
+        1.68, "cycles/line", "contiguous blocks of 15 to 115 KB a slice, both directions of one or two clusters (VT-021)", "0.5 %"
+    ),
+    issue_mid=Constant(2.18, "cycles/line", "2,048 B rows, 1,600 B rows (VT-020)", "2 %"),
+    issue_near=Constant(3.0, "cycles/line", "rows of 240 to 960 B in neighbouring slices; held-out fit gives 2.5", "20 %"),
+    same_line=Constant(10.0, "cycles/line", "replicated loads of 2,048 to 7,680 B (VT-022); close to 16/1.5", "1 %"),
+    window=Constant(5, "packets", "replicated loads: 64 readers of a line cost 595; 4 or 6 fit worse", "±1 packet"),
+    latency=Constant(2.5, "cycles", _FIT, "50 %"),
+    port=Constant(2.4, "cycles/line", "loads that use one half of the slices only", "5 %"),
+    slice_gap=Constant(3.5, "cycles/line", "4,096 B into one slice costs 499; held-out fit gives 3.2", "10 %"),
+    partial_write_64=Constant(35.3, "cycles/packet", "8,192 pieces of 64 B cost 72,731 (VT-027)", "1 %"),
+    partial_write_8=Constant(136.0, "cycles/packet", "16 B and 2,000 B pieces from 256 slices (VT-027)", "7 %"),
+    partial_write_join=Constant(3.4, "cycles/packet", "240 to 960 B pieces of neighbouring slices", "3 %"),
+    partial_write_tail=Constant(170.0, "cycles", "8 B from one slice costs 506, a whole line 343", "2 %"),
+    sub_word_piece=Constant(
+        120.0, "cycles/piece", "two shapes of 2 B pieces (16 and 128 in one line): an interpolation", "unknown elsewhere"
+    ),
+    sub_word_queue=Constant(4.75, "cycles/piece²", "the same two shapes", "unknown elsewhere"),
+    max_packet=Constant(1024, "bytes", "rows of 1,600, 1,920, 2,000 and 3,840 B: packets of 800, 960, 1,000, 960", "exact on those"),
+    dm_copy_bytes_per_cycle=Constant(76, "bytes/cycle", "few DM to DM replications (VT-030)", "unknown, few data"),
+    hbm_request=None,
+    hbm_row_switch=None,
+)
+
+_MANUAL_RMW = Constant(
+    50 * 16 / 3, "cycles/packet", "a partial write takes about 50 times an aligned one (HBM-010)", "the manual's 'about'"
+)
+_NONE = Constant(0, "cycles", "the manual charges nothing", "n/a")
+
+MANUAL_DMA = DmaTiming(
+    start_load=Constant(500, "cycles", "startup per command (DMA-026)", "the manual's 'about'"),
+    start_store=Constant(500, "cycles", "startup per command (DMA-026)", "the manual's 'about'"),
+    skew_engine=_NONE,
+    skew_cluster=_NONE,
+    issue_far=Constant(1, "cycles/line", "one 256 B request a cycle and engine (DMA-024)", "exact in examples 1 to 3"),
+    issue_mid=Constant(1, "cycles/line", "the same at any address", "exact in examples 1 to 3"),
+    issue_near=Constant(1, "cycles/line", "the same at any address", "exact in examples 1 to 3"),
+    same_line=_NONE,
+    window=Constant(64, "packets", "entries of a channel's command queue (HBM-004)", "not limiting in the examples"),
+    latency=_NONE,
+    port=Constant(2, "cycles/line", "128 B a cycle and DMN (DM-005, DM-006)", "exact in example 2"),
+    slice_gap=Constant(2, "cycles/line", "a slice takes 128 B a cycle (DM-003)", "not limiting in the examples"),
+    partial_write_64=_MANUAL_RMW,
+    partial_write_8=_MANUAL_RMW,
+    partial_write_join=_MANUAL_RMW,
+    partial_write_tail=_NONE,
+    sub_word_piece=_MANUAL_RMW,
+    sub_word_queue=Constant(0, "cycles/piece²", "the manual knows no queue", "n/a"),
+    max_packet=Constant(4096, "bytes", "256 beats of 16 B (DMA-022)", "exact"),
+    dm_copy_bytes_per_cycle=None,
+    hbm_request=Constant(16 / 3, "cycles/request", "4 controller cycles at 0.75 GHz (HBM-004)", "example 5 prints 5.3"),
+    hbm_row_switch=Constant(40, "cycles/request", "example 4 (HBM-011, DMA-029)", "the manual's 'about'"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """All timing constants of one source."""
+
+    name: str
+    dma: DmaTiming
+
+
+VENDOR = Profile("vendor", VENDOR_DMA)
+MANUAL = Profile("manual", MANUAL_DMA)
+PROFILES = {p.name: p for p in (VENDOR, MANUAL)}
+
+
+def profile(name: str | Profile) -> Profile:
+    """The profile called `name`.
+
+    Raises:
+        InputError: no such profile; the hint lists them.
+    """
+    if isinstance(name, Profile):
+        return name
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise InputError(f"unknown timing profile {name!r}", hint=f"known: {', '.join(PROFILES)}") from None
