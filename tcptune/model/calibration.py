@@ -1,7 +1,7 @@
 """Every timing constant once, with unit, evidence and error, in two profiles.
 
-``vendor`` reproduces the static schedules that the vendor's compiler publishes (1 GHz clock); ``manual`` reproduces the worked examples of the
-manual. A profile is a set of sections, one for each part of the machine: `DmaTiming` here prices transfers (`model.memory`). Rule ids: VT-020 to
+``vendor`` reproduces the static schedules that the vendor's compiler publishes (1 GHz clock); ``manual`` reproduces the worked examples of
+the manual. A profile is a set of sections, one for each part of the machine: `DmaTiming` here prices transfers (`model.memory`). Rules: VT-020 to
 VT-046, DMA-023 to DMA-043, DM-006, HBM-004 to HBM-013. `docs/cost-model.md` shows the residuals.
 """
 

@@ -44,5 +44,71 @@ class Hardware:
     sequencer_max_entries: int = 8  # SEQ-010
     sequencer_max_iterations: int = 65_536  # SEQ-011
 
+    # memory system
+    slices_per_dmn: int = 32  # DM-001
+    dmns_per_engine: int = 2  # DMA-009: one DMA engine per DMN pair
+    dm_banks_per_slice: int = 16  # DM-001
+    dm_rows_per_bank: int = 4_096  # DM-001
+    dm_word_bytes: int = 8  # DM-001: width of a bank
+    dmn_bytes_per_cycle: int = 128  # DM-005
+    slice_dma_queue_entries: int = 2  # DM-007
+    noc_timeout_cycles: int = 4_096  # DM-009
+    slice_window_bytes: int = 4 * 2**20  # DMA-033: virtual span of one slice
+    hbm_stacks: int = 2  # HBM-001
+    hbm_channels_per_stack: int = 16  # HBM-001
+    hbm_slices_per_channel: int = 3  # HBM-001
+    hbm_bank_groups_per_slice: int = 4  # HBM-001
+    hbm_banks_per_group: int = 4  # HBM-001
+    hbm_rows_per_bank: int = 16_384  # HBM-001
+    hbm_row_bytes: int = 2_048  # HBM-001
+    hbm_controller_ghz: float = 0.75  # HBM-003
+    hbm_memory_ghz: float = 1.5  # HBM-013: clock of tCCD and of row switches
+    hbm_controller_bytes_per_cycle: int = 64  # HBM-003
+    hbm_bursts_per_controller_cycle: int = 8  # HBM-003
+    hbm_controller_queue_entries: int = 64  # HBM-004
+    hbm_stated_tb_per_s: float = 1.5  # HBM-003: the rounded figure the manual divides by
+    hbm_row_switch_ns: tuple[int, int] = (40, 50)  # HBM-011
+    request_bytes: int = 256  # DMA-027, HBM-004: one AXI request, one HBM access
+    max_packet_bytes: int = 4_096  # DMA-022
+    axi_beat_bytes: int = 16  # DMA-022
+    engine_bytes_per_cycle: int = 256  # DMA-024
+    pcie_bytes_per_cycle: int = 30  # PCIE-004
+    dma_alignment_bytes: int = 8  # DMA-005, DMA-019, DMA-020
+    unaligned_dm_write_factor: int = 3  # DMA-021
+    unaligned_hbm_read_factor: int = 2  # HBM-009
+    partial_hbm_write_factor: int = 50  # HBM-010: "about"
+    gather_slice_counts: tuple[int, ...] = (64, 128, 256)  # GATHER-005
+    unscaled_index_bytes: int = 4_096  # GATHER-003: budget of one processing element
+
+    @property
+    def slices_per_engine(self) -> int:
+        """Slices that one DMA engine serves (DMA-009)."""
+        return self.slices_per_dmn * self.dmns_per_engine
+
+    @property
+    def engines_per_cluster(self) -> int:
+        return self.slices_per_cluster // self.slices_per_engine
+
+    @property
+    def dmns_per_cluster(self) -> int:
+        return self.slices_per_cluster // self.slices_per_dmn
+
+    @property
+    def dmns_per_chip(self) -> int:
+        return self.dmns_per_cluster * self.clusters_per_chip
+
+    @property
+    def hbm_channels(self) -> int:
+        """Channels of a chip, both stacks."""
+        return self.hbm_stacks * self.hbm_channels_per_stack
+
+    @property
+    def hbm_channel_gb_per_s(self) -> float:
+        return self.hbm_controller_bytes_per_cycle * self.hbm_controller_ghz
+
+    @property
+    def hbm_gb_per_s(self) -> float:
+        return self.hbm_channel_gb_per_s * self.hbm_channels
+
 
 RNGD = Hardware()
