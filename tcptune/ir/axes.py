@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping as Dict
+from collections.abc import Iterator
+from collections.abc import Mapping as Dict
 
 from tcptune.errors import InputError, RuleViolation
 from tcptune.ir.mapping import Mapping, Symbol

@@ -340,7 +340,8 @@ class Resize(_Postfix):
         if node is None:
             _positive(n, "MAP-039", "the size of a resize")
             if n > inner.size:
-                raise RuleViolation("MAP-039", f"{inner} = {n} grows", expected=f"at most {inner.size}", got=n, nearest=f"{_operand(inner)} # {n}")
+                nearest = f"{_operand(inner)} # {n}"
+                raise RuleViolation("MAP-039", f"{inner} = {n} grows", expected=f"at most {inner.size}", got=n, nearest=nearest)
             return _build(cls, key, n, inner.depth + 1, inner=inner, n=n)
         return node  # type: ignore[return-value]
 
@@ -357,7 +358,8 @@ class Padding(_Postfix):
         if node is None:
             _positive(n, "MAP-039", "the size of a padding")
             if n < inner.size:
-                raise RuleViolation("MAP-039", f"{inner} {kind.mark} {n} shrinks", expected=f"at least {inner.size}", got=n, nearest=f"{_operand(inner)} = {n}")
+                message, nearest = f"{inner} {kind.mark} {n} shrinks", f"{_operand(inner)} = {n}"
+                raise RuleViolation("MAP-039", message, expected=f"at least {inner.size}", got=n, nearest=nearest)
             return _build(cls, key, n, inner.depth + 1, inner=inner, n=n, kind=kind)
         return node  # type: ignore[return-value]
 

@@ -173,7 +173,8 @@ class _Parser:
             spliced = self._alias(column)
             if isinstance(spliced, int):
                 return spliced
-        raise self._error(column, "expected a number after the operator" if kind != "axis" else f"the operator takes a number, not the axis {value!r}")
+        wrong = f"the operator takes a number, not the axis {value!r}" if kind == "axis" else "expected a number after the operator"
+        raise self._error(column, wrong)
 
     def _postfix(self, operand: Mapping) -> Mapping:
         while True:
