@@ -1,0 +1,187 @@
+"""What a search hands over: the best kernel with its schedule, the certificate, the candidates by fate (``search-result/1``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tcptune.ir.kernel import Kernel
+from tcptune.ir.schedule import Schedule
+
+SCHEMA = "tcptune/search-result/1"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRow:
+    """One improvement of the best plan. `elapsed_s` is wall time since the start of the search."""
+
+    trial: int
+    makespan: int
+    bound: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class OracleSummary:
+    """The verdict of every oracle run behind the result: the best plan, the reported candidates and each best on the way."""
+
+    passed: bool
+    cases: int
+    max_abs_error: float
+    max_rel_error: float
+    undefined_reads: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "passed": self.passed,
+            "cases": self.cases,
+            "max_abs_error": self.max_abs_error,
+            "max_rel_error": self.max_rel_error,
+            "undefined_reads": self.undefined_reads,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fates:
+    """Candidates by fate; `enumerated` is the sum of the other four.
+
+    Attributes:
+        pruned: not compiled because their lower bound is not below the best makespan.
+        duplicates: same kernel as an earlier one (hash of its text without the name).
+        rejected: refused by a rule of the machine (see `SearchResult.rejections`).
+        scheduled: compiled, with a makespan.
+    """
+
+    pruned: int
+    duplicates: int
+    rejected: int
+    scheduled: int
+
+    @property
+    def enumerated(self) -> int:
+        return self.pruned + self.duplicates + self.rejected + self.scheduled
+
+    def to_json(self) -> dict[str, int]:
+        return {
+            "enumerated": self.enumerated,
+            "pruned": self.pruned,
+            "duplicates": self.duplicates,
+            "rejected": self.rejected,
+            "scheduled": self.scheduled,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A compiled candidate.
+
+    Attributes:
+        placement: axis → level → size, for instance ``{"i": {"Slice": 64, "Time": 4}}``.
+        knobs: name → value of everything the placement leaves open.
+        terms: cycles of each part of the makespan (``start``, ``load a``, ``staging``, ``contraction``, ``store`` …), in time order.
+        lower_bound: analytic bound of this plan's placement in cycles, never above `makespan`.
+    """
+
+    makespan: int
+    lower_bound: int
+    placement: dict[str, dict[str, int]]
+    knobs: dict[str, Any]
+    terms: dict[str, int]
+    kernel: Kernel
+    schedule: Schedule
+    busy: dict[str, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry of ``best.top``."""
+        return {"makespan": self.makespan, "placement": self.placement, "knobs": self.knobs}
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The outcome of one search.
+
+    Attributes:
+        workload: the document's ``workload`` object (einsum, sizes, dtype, out_dtype, layout …).
+        default: the plan of the manual's template mapping, or None if the workload has none that is legal.
+        what_default: that mapping in words.
+        best: the fastest plan; `top` are the ten fastest, best first, all passed by the oracle.
+        lower_bound: valid for every plan of the declared space; `proven` when nothing in it can beat `best`.
+        rejections: rule id → candidates it refused.
+        knob_worth: knob → makespan of the best plan with that knob at its default (None where that is not legal).
+        trace: improvements in order.
+        stopped: ``proven``, ``trials``, ``time`` or ``interrupt``.
+    """
+
+    workload: dict[str, Any]
+    hardware: str
+    profile: str
+    seed: int
+    trials: int
+    best: Plan
+    top: tuple[Plan, ...]
+    lower_bound: int
+    proven: bool
+    default: Plan | None
+    what_default: str
+    oracle: OracleSummary
+    fates: Fates
+    rejections: dict[str, int]
+    knob_worth: dict[str, int | None] = field(default_factory=dict)
+    trace: tuple[TraceRow, ...] = ()
+    stopped: str = "trials"
+    wall_time_s: float = 0.0
+    command: str = ""
+    files: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def makespan(self) -> int:
+        return self.best.makespan
+
+    @property
+    def gap(self) -> float:
+        """`makespan / lower_bound - 1`."""
+        return self.makespan / self.lower_bound - 1
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.best.kernel
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.best.schedule
+
+    def to_json(self, files: dict[str, str] | None = None) -> dict[str, Any]:
+        """The ``search-result/1`` document; `files` maps a name to its path relative to the result folder."""
+        best = {
+            "placement": self.best.placement,
+            "knobs": self.best.knobs,
+            "kernel": self.best.kernel.to_text(),
+            "busy": self.best.busy,
+            "terms": self.best.terms,
+            "top": [plan.to_json() for plan in self.top],
+        }
+        return {
+            "schema": SCHEMA,
+            "workload": self.workload,
+            "hardware": self.hardware,
+            "profile": self.profile,
+            "seed": self.seed,
+            "trials": self.trials,
+            "makespan": self.makespan,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "proven": self.proven,
+            "stopped": self.stopped,
+            "default": {"makespan": self.default.makespan if self.default else None, "what": self.what_default},
+            "oracle": self.oracle.to_json(),
+            "candidates": self.fates.to_json(),
+            "rejections": dict(sorted(self.rejections.items())),
+            "best": best,
+            "knob_worth": self.knob_worth,
+            "wall_time_s": self.wall_time_s,
+            "files": self.files if files is None else files,
+        }
+
+    def trace_rows(self) -> list[dict[str, Any]]:
+        """Rows of ``trace.csv``: trial, makespan, bound, elapsed_s."""
+        return [{"trial": r.trial, "makespan": r.makespan, "bound": r.bound, "elapsed_s": round(r.elapsed_s, 3)} for r in self.trace]
