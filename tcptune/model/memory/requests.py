@@ -1,0 +1,148 @@
+"""Request stream of a transfer between HBM and DM: which bytes every slice asks for, and in which order (DMA-009 to DMA-014).
+
+A stream says where every live slice starts in HBM and how all of them walk from there: nested loops over pieces of equal length. It is a handful
+of numbers however many bytes move. A transfer whose slices walk differently (a ragged edge) is a sequence of streams.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tcptune.model.hardware import RNGD, Hardware
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`count` steps of `stride` bytes."""
+
+    count: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class RequestStream:
+    """Requests of a transfer on one chip.
+
+    Attributes:
+        clusters, slices: the live places on the DM side, one entry each.
+        bases: HBM byte address where the walk of each place starts.
+        loops: the walk over the pieces of one place, outermost first, HBM strides in bytes.
+        run_bytes: length of one piece, contiguous in HBM and in the slice.
+    """
+
+    clusters: Ints
+    slices: Ints
+    bases: Ints
+    loops: tuple[Loop, ...]
+    run_bytes: int
+
+    @property
+    def places(self) -> int:
+        return len(self.bases)
+
+    @property
+    def pieces_per_place(self) -> int:
+        return prod(loop.count for loop in self.loops)
+
+    @property
+    def pieces(self) -> int:
+        return self.places * self.pieces_per_place
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes delivered to, or taken from, all slices together."""
+        return self.pieces * self.run_bytes
+
+    def offsets(self, pieces: Ints) -> Ints:
+        """HBM offset of pieces by their number in the walk."""
+        offset = np.zeros_like(pieces)
+        for loop in reversed(self.loops):
+            pieces, digit = np.divmod(pieces, loop.count)
+            offset += digit * loop.stride
+        return offset
+
+    def packet_bytes(self, limit: int, hw: Hardware = RNGD) -> int:
+        """Bytes of one packet: whole lines if all addresses and lengths are, else the largest divisor of the run up to `limit` on 8 bytes."""
+        line, word = hw.request_bytes, hw.dma_alignment_bytes
+        on_lines = self.run_bytes % line == 0 and not (self.bases % line).any() and all(loop.stride % line == 0 for loop in self.loops)
+        if on_lines:
+            return line
+        if self.run_bytes <= limit:
+            return self.run_bytes
+        return largest_divisor(self.run_bytes, limit, word) or self.run_bytes
+
+    @cached_property
+    def engines(self) -> tuple[EngineShare, ...]:
+        """The part of every engine that has work, in issue order of its slices."""
+        per_engine = RNGD.slices_per_engine
+        engine = self.clusters * RNGD.engines_per_cluster + self.slices // per_engine
+        shares = []
+        for e in np.unique(engine):
+            mine = engine == e
+            cluster, number = divmod(int(e), RNGD.engines_per_cluster)
+            local = self.slices[mine] % per_engine
+            order = issue_order(local, self.bases[mine])
+            shares.append(EngineShare(cluster, number, local[order], self.bases[mine][order]))
+        return tuple(shares)
+
+
+@dataclass(frozen=True)
+class EngineShare:
+    """What one engine does in a stream: its slices (0 to 63) in issue order and where each starts in HBM."""
+
+    cluster: int
+    engine_in_cluster: int
+    slices: Ints
+    bases: Ints
+
+    @property
+    def signature(self) -> bytes:
+        """Equal for engines that do the same at different addresses."""
+        return self.slices.tobytes() + (self.bases - self.bases[0]).tobytes()
+
+
+def largest_divisor(n: int, limit: int, multiple: int) -> int | None:
+    """Largest divisor of `n` that is at most `limit` and a multiple of `multiple`."""
+    if n % multiple:
+        return None
+    whole = n // multiple
+    parts = -(-whole // max(1, limit // multiple))
+    while whole % parts:
+        parts += 1
+    return n // parts
+
+
+def issue_order(slices: Ints, bases: Ints, hw: Hardware = RNGD) -> Ints:
+    """Order in which one engine serves its slices within a round of packets.
+
+    The two 32-slice halves alternate; inside a half replicas (equal start) come after the distinct ones.
+    """
+    halves = []
+    for half in range(hw.dmns_per_engine):
+        inside = np.flatnonzero(slices // hw.slices_per_dmn == half)
+        inside = inside[np.argsort(slices[inside], kind="stable")]
+        halves.append(inside[np.argsort(_copy_number(bases[inside]), kind="stable")])
+    longest = max(len(h) for h in halves)
+    grid = np.full((longest, len(halves)), -1)
+    for column, half_order in enumerate(halves):
+        grid[: len(half_order), column] = half_order
+    flat = grid.reshape(-1)
+    return flat[flat >= 0]
+
+
+def _copy_number(bases: Ints) -> Ints:
+    """How many equal entries precede each entry."""
+    order = np.argsort(bases, kind="stable")
+    ordered = bases[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.zeros(0, np.int64)
+    number = np.arange(len(bases)) - np.repeat(starts, np.diff(np.r_[starts, len(bases)]))
+    copy = np.empty_like(number)
+    copy[order] = number
+    return copy
