@@ -1,0 +1,282 @@
+"""Runs a chain of Tensor Unit operations: which operation may follow which, and the engine that owns each (TU-001, TU-011).
+
+A chain is checked step by step: every operation is looked up by class in the engine modules (`HANDLES`), its entry position is checked
+here, everything else by its engine. The order of the edge list is the hardware's: engines may be skipped, never reordered.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, cast
+
+from tcptune.errors import InputError, RuleViolation
+from tcptune.ir.ops import Op
+from tcptune.ir.types import StreamType, TensorType
+from tcptune.model import engines
+from tcptune.model.stage import ChainEnv, StageCost, Step
+from tcptune.model.values import Values
+
+FETCHED = ("Fetch", "FetchChipLift", "FetchClusterLift", "FetchSliceLift")
+ADAPTED = ("FetchTableLookup", "FetchCast", "FetchZeroPointSub")
+COMMITTING = ("CommitTrim", "CommitCast", "CommitCastRelu")
+BEFORE_COLLECT = ("Begin", *FETCHED, *ADAPTED, "Switch")
+
+ENTRY_POSITIONS: dict[str, tuple[str, ...]] = {
+    "begin_interleaved": ("Begin",),
+    "fetch": ("Begin",),
+    "fetch_chip_lift": ("Fetch",),
+    "fetch_cluster_lift": ("Fetch", "FetchChipLift"),
+    "fetch_slice_lift": ("Fetch", "FetchChipLift", "FetchClusterLift"),
+    "fetch_table_lookup": FETCHED,
+    "fetch_cast": (*FETCHED, "FetchTableLookup"),
+    "fetch_zero_point_sub": (*FETCHED, "FetchTableLookup", "FetchCast"),
+    "switch": (*FETCHED, *ADAPTED),
+    "collect": (*FETCHED, *ADAPTED, "Switch"),
+    "to_trf": ("Collect",),
+    "to_vrf": ("Collect", "VectorFinal"),
+    "contract_outer": ("Collect",),
+    "contract_packet": ("ContractOuter",),
+    "contract_time": ("ContractPacket",),
+    "contract_lane": ("ContractTime",),
+    "vector_init": ("Collect", "Contract"),
+    "cast": ("Collect", "Contract", "VectorFinal"),
+    "transpose": ("Collect", "Contract", "VectorFinal", "Cast"),
+    "commit_trim": ("Collect", "Contract", "VectorFinal", "Cast", "Transpose"),
+    "commit_cast": ("CommitTrim",),
+    "commit_cast_relu": ("CommitTrim",),
+    "commit": COMMITTING,
+    "commit_view": COMMITTING,
+}
+"""Where each operation may be called (TU-011, LIFT-008, FA-001, CE-001, VE-002, CAST-001, TRANSPOSE-001, CADAPT-003).
+
+The other Vector Engine operations may be called at any position inside that engine, which checks its own stages. Contract before
+transpose is the published position graph's reading; the manual is silent.
+"""
+
+MISPLACED_RULE: dict[str, tuple[str, ...]] = {
+    "begin_interleaved": ("FETCH-008",),
+    "fetch": ("FETCH-001",),
+    "fetch_table_lookup": ("FA-001",),
+    "fetch_cast": ("FA-001",),
+    "fetch_zero_point_sub": ("FA-001",),
+    "switch": ("TU-011", "SWITCH-035"),
+    "collect": ("TU-011", "COLLECT-006"),
+    "to_trf": ("TRF-001",),
+    "to_vrf": ("VRF-001",),
+    "contract_outer": ("OUTER-025", "CE-001"),
+    "contract_packet": ("CE-001",),
+    "contract_time": ("CE-001",),
+    "contract_lane": ("CE-001",),
+    "vector_init": ("VE-002",),
+    "cast": ("CAST-001",),
+    "transpose": ("TRANSPOSE-001",),
+    "commit_trim": ("CADAPT-003",),
+    "commit_cast": ("CADAPT-011", "CADAPT-003", "CADAPT-001"),
+    "commit_cast_relu": ("CADAPT-011", "CADAPT-010", "CADAPT-003", "CADAPT-001"),
+    "commit": ("CADAPT-003", "CADAPT-001", "COMMIT-002"),
+    "commit_view": ("CADAPT-003", "CADAPT-001", "COMMIT-002"),
+}
+"""The rule a misplaced operation breaks, most specific first; the others are equally right diagnoses. TU-011 always is one."""
+
+STAGING_TYPES = frozenset({"i5", "i9"})
+STAGING_CONSUMERS = frozenset({"switch", "collect", "contract_outer"})
+"""A zero-point residual may pass these and nothing else (FA-014)."""
+
+STAGING_REFUSALS = {
+    "transpose": "TRANSPOSE-015",
+    "commit_trim": "CADAPT-008",
+    "cast": "CAST-009",
+    "vector_init": "VE-001",
+    "to_vrf": "VRF-003",
+}
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A checked chain.
+
+    Attributes:
+        start: the stream it began with.
+        steps: one checked stage an operation.
+        env: the surroundings it was checked in.
+    """
+
+    start: StreamType
+    steps: tuple[Step, ...]
+    env: ChainEnv
+
+    @property
+    def final(self) -> StreamType | TensorType:
+        """What the chain ends in: a stream inside the unit, or a tensor in DM, TRF or VRF."""
+        return self.steps[-1].after if self.steps else self.start
+
+    @property
+    def derived(self) -> dict[str, Any]:
+        """Derived numbers of all stages under the corpus's names; a later stage overrides an earlier one."""
+        merged: dict[str, Any] = {}
+        for step in self.steps:
+            merged.update(step.derived)
+        return merged
+
+    @property
+    def cost(self) -> StageCost:
+        """Stages stream into one another: the busiest stage sets the cycles, the latencies add up."""
+        return StageCost(
+            cycles=max((s.cost.cycles for s in self.steps), default=0),
+            latency_cycles=sum(s.cost.latency_cycles for s in self.steps),
+        )
+
+
+@cache
+def _engines_by_op() -> dict[type[Op], ModuleType]:
+    found: dict[type[Op], ModuleType] = {}
+    for info in sorted(pkgutil.iter_modules(engines.__path__), key=lambda m: m.name):
+        module = importlib.import_module(f"{engines.__name__}.{info.name}")
+        for op_class in getattr(module, "HANDLES", ()):
+            if op_class in found:
+                raise ValueError(f"{op_class.__name__} is handled by {found[op_class].__name__} and {module.__name__}")
+            found[op_class] = module
+    return found
+
+
+def engine_of(op: Op) -> Any:
+    """The engine module that owns `op` (functions ``check`` and ``apply``).
+
+    Raises:
+        InputError: no engine handles this operation.
+    """
+    module = _engines_by_op().get(type(op))
+    if module is None:
+        raise InputError(f"no engine of the Tensor Unit runs {op.NAME!r}")
+    return module
+
+
+def successors(position: str) -> tuple[str, ...]:
+    """Operations that may follow at `position`, in pipeline order."""
+    return tuple(name for name in ENTRY_POSITIONS if _may_enter(name, position))
+
+
+def _is_inside_vector_engine(position: str) -> bool:
+    return position.startswith("Vector") and position != "VectorFinal"
+
+
+def _may_enter(name: str, position: str) -> bool:
+    if name in ENTRY_POSITIONS:
+        return position in ENTRY_POSITIONS[name]
+    return _is_inside_vector_engine(position)
+
+
+def _misplaced_rules(name: str, position: str) -> tuple[str, ...]:
+    """Ids of the broken rules, most specific first."""
+    before_collect = ("TU-005",) if position in BEFORE_COLLECT and name not in (*_FETCH_SIDE, "switch", "collect") else ()
+    if name.endswith("_lift"):
+        specific: tuple[str, ...] = ("LIFT-008",) if position in (*FETCHED, *ADAPTED) else ("LIFT-001",)
+    elif name == "to_vrf" and position in ("Cast", "Transpose", *COMMITTING):
+        specific = ("VRF-006", "VRF-001")
+    elif name == "commit_trim" and position in COMMITTING:
+        specific = ("CADAPT-003", "CADAPT-011", "CADAPT-001")
+    elif name == "commit_trim" and position in BEFORE_COLLECT:
+        specific = ("CADAPT-003", "COMMIT-002")
+    elif name in ("commit_cast", "commit_cast_relu") and position in COMMITTING:
+        specific = ("CADAPT-011", "CADAPT-010")
+    else:
+        specific = MISPLACED_RULE.get(name, ("VE-005",))
+    if name == "fetch" or position in BEFORE_COLLECT or _is_inside_vector_engine(position):
+        specific = (*specific, "KERNEL-007")
+    return tuple(dict.fromkeys((*specific, *before_collect, "TU-011")))
+
+
+_FETCH_SIDE = tuple(name for name in ENTRY_POSITIONS if name.startswith("fetch"))
+
+
+def require_entry(stream: StreamType, op: Op) -> None:
+    """Refuses an operation that its position does not offer, and staging types that only the Contraction Engine may consume.
+
+    Raises:
+        RuleViolation: TU-011 or the more specific rule of the operation; FA-014 for i5 and i9 streams.
+    """
+    position = stream.position
+    if not _may_enter(op.NAME, position):
+        rules = _misplaced_rules(op.NAME, position)
+        offered = "any vector operation" if _is_inside_vector_engine(position) else ", ".join(successors(position)) or "nothing"
+        where = ENTRY_POSITIONS.get(op.NAME, ("a position inside the Vector Engine",))
+        raise RuleViolation(
+            rules[0],
+            f"{op.NAME} cannot be called at position {position}",
+            expected=f"{op.NAME} at {', '.join(where)}",
+            got=position,
+            nearest=f"at {position}: {offered}",
+            also=rules[1:],
+        )
+    if stream.dtype.name in STAGING_TYPES and op.NAME not in STAGING_CONSUMERS:
+        refusal = STAGING_REFUSALS.get(op.NAME)
+        raise RuleViolation(
+            "FA-014",
+            f"a stream of {stream.dtype} is consumed by contract_outer only, not by {op.NAME}",
+            expected="switch, collect, then contract_outer",
+            got=op.NAME,
+            also=(refusal,) if refusal else (),
+        )
+
+
+def require_spatial_sizes(stream: StreamType, env: ChainEnv) -> None:
+    """Cluster and Slice must have sizes the hardware has; unused units are written as padding.
+
+    Raises:
+        RuleViolation: TU-007.
+    """
+    for level, size, legal in (
+        ("Cluster", stream.cluster.size, env.hw.legal_cluster_sizes),
+        ("Slice", stream.slice.size, env.hw.legal_slice_sizes),
+    ):
+        if size not in legal:
+            larger = [n for n in legal if n > size]
+            raise RuleViolation(
+                "TU-007",
+                f"{level} has {size} positions",
+                expected=f"{level} of {', '.join(map(str, legal))} positions",
+                got=size,
+                nearest=f"pad it: # {larger[0]}" if larger else None,
+                also=("FETCH-002", "MOVE-007", "MAP-031", "HW-006" if level == "Cluster" else "HW-007"),
+            )
+
+
+def check_chain(start: StreamType, ops: Iterable[Op], env: ChainEnv) -> Chain:
+    """Checks every operation of a chain in turn.
+
+    Raises:
+        RuleViolation: the first broken rule.
+        InputError: an unknown context, or an operation no engine runs.
+    """
+    if env.context not in ("main", "sub"):
+        raise InputError(f"unknown context {env.context!r}", hint="contexts of the Tensor Unit: main, sub")
+    require_spatial_sizes(start, env)
+    steps: list[Step] = []
+    stream: StreamType | TensorType = start
+    for op in ops:
+        if isinstance(stream, TensorType):
+            raise RuleViolation("TU-011", f"the chain ended in a {stream.tier} tensor; {op.NAME} cannot follow", got=op.NAME)
+        if op.NAME == "begin_interleaved" and steps:
+            raise RuleViolation("FETCH-008", "begin_interleaved starts a chain, nothing comes before it", also=("TU-011",))
+        require_entry(stream, op)
+        step = cast(Step, engine_of(op).check(stream, op, env))
+        steps.append(step)
+        stream = step.after
+    return Chain(start, tuple(steps), env)
+
+
+def apply_chain(chain: Chain, values: Values, operands: Dict[str, Values] | None = None) -> Values:
+    """Contents of the chain's result for the contents `values` of its start.
+
+    Args:
+        operands: contents of the register and DM tensors that operations name.
+    """
+    for step in chain.steps:
+        values = cast(Values, engine_of(step.op).apply(values, step, chain.env, operands or {}))
+    return values
