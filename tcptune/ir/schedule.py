@@ -5,6 +5,7 @@ Clock: cycles of the static schedule (1 GHz), `end` exclusive. Contexts are the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 MAIN, SUB, VECTOR, DMA, PCIE, CORE, NOOP = "MainContext", "SubContext", "VectorEngine", "DmaEngine", "PcieDmaEngine", "PeCore", "Noop"
@@ -31,7 +32,7 @@ class Region:
 class Lag:
     """An explicit wait: not before `cycles` after the end (or, with `from_begin`, the begin) of instruction `after`."""
 
-    after: int
+    after: str
     cycles: int = 0
     from_begin: bool = False
     why: str = ""
@@ -47,12 +48,12 @@ class Instruction:
         contexts: resources it holds for its whole duration.
         duration_cycles: static duration.
         reads, writes: regions; hazards between instructions follow from them in program order.
-        waits: explicit waits on earlier instructions (indices in the instruction list).
+        waits: explicit waits on earlier instructions.
         description: source text.
         moved_bytes: bytes a DMA delivers over all slices.
         bank_accesses: longest run of consecutive accesses to one DM bank (SCHED-005).
-        body: index of the loop body it belongs to, or None.
-        flow: what the duration is made of, for reports.
+        cost: what the duration is made of, for reports (``263 + 512 B/8``).
+        step: the kernel step it comes from (its `let` or target), empty for inserted work.
     """
 
     id: str
@@ -65,8 +66,8 @@ class Instruction:
     description: str = ""
     moved_bytes: int = 0
     bank_accesses: int = 0
-    body: int | None = None
-    flow: str = ""
+    cost: str = ""
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class Buffer:
     """Storage inside the chip.
 
     Attributes:
+        name: the kernel's name for it, made unique over unrolled iterations.
         tier: ``Sram`` (DM), ``Trf``, ``Vrf``, ``Spm`` or ``Hbm`` (HBM has no address and no capacity here).
         size_bytes: bytes a slice, padding included.
         shape: mappings as the vendor prints them.
@@ -84,6 +86,45 @@ class Buffer:
     size_bytes: int
     shape: str = ""
     dtype: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A kept loop: its parts in order, `count` times, with a barrier and `overhead_cycles` after each iteration (VT-046)."""
+
+    count: int
+    parts: tuple[Instruction | Repeat, ...]
+    overhead_cycles: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Offsets of a launch: first cycle of Core operations, of everything else, and the length of the closing sync (VT-040)."""
+
+    core_begin: int
+    first_begin: int
+    sync_cycles: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """Instructions in program order, loops as `Repeat`. Instructions between two loops are one scheduling unit."""
+
+    parts: tuple[Instruction | Repeat, ...]
+    buffers: tuple[Buffer, ...]
+    launch: Launch
+
+    def instructions(self) -> Iterator[Instruction]:
+        """Every instruction once, loop bodies included."""
+        yield from _flat(self.parts)
+
+
+def _flat(parts: tuple[Instruction | Repeat, ...]) -> Iterator[Instruction]:
+    for part in parts:
+        if isinstance(part, Repeat):
+            yield from _flat(part.parts)
+        else:
+            yield part
 
 
 @dataclass(frozen=True, slots=True)
