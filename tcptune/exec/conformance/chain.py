@@ -1,0 +1,240 @@
+"""Runs `chain` cases: a pipeline fragment is checked (verdict, rule, final stream, derived numbers) and, where it is legal, executed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping as Dict
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from tcptune.errors import ParseError, RuleViolation
+from tcptune.exec.conformance.chain_values import CONTRACTING, CONVERTING, MOVING, Field, compare, contents, converted, folded, random_field
+from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal
+from tcptune.ir import vector_ops as _registers_vector_operations  # noqa: F401
+from tcptune.ir.axes import Axes
+from tcptune.ir.ops import BeginInterleaved, CommitView, op_from_json
+from tcptune.ir.types import StreamType, TensorType, dtype
+from tcptune.model.numerics import numpy_dtype
+from tcptune.model.pipeline import Chain, apply_chain, check_chain
+from tcptune.model.stage import ChainEnv
+from tcptune.model.values import Values
+
+LEVELS = ("chip", "cluster", "slice", "lane", "time", "packet", "element")
+F32_RELATIVE = 1e-6
+"""Tolerance of f32 samples (conventions of the corpus)."""
+
+Contents = tuple[Values, dict[str, Values]]
+
+
+def stream_type(raw: Dict[str, Any], axes: Axes) -> StreamType:
+    """The stream that a ``start`` entry describes."""
+    levels = {n: axes.mapping(raw[n]) for n in ("chip", "cluster", "slice", "time", "packet")}
+    lane = axes.mapping(raw["lane"]) if "lane" in raw else None
+    return StreamType(raw["position"], dtype(raw["dtype"]), lane=lane, **levels)
+
+
+def tensor_type(raw: Dict[str, Any], axes: Axes) -> TensorType:
+    """The tensor that an entry of ``operands`` describes."""
+    levels = {n: axes.mapping(raw[n]) for n in LEVELS if n in raw}
+    return TensorType(raw["type"], dtype(raw["dtype"]), **levels)
+
+
+def build(case: Case) -> Chain:
+    """The checked chain of a case.
+
+    Raises:
+        RuleViolation, ParseError, InputError: the chain is refused.
+    """
+    axes = Axes(case["axes"])
+    operands = {name: tensor_type(raw, axes) for name, raw in case.get("operands", {}).items()}
+    start = stream_type(case["start"], axes)
+    ops = [op_from_json(raw, axes) for raw in case["ops"]]
+    return check_chain(start, ops, ChainEnv(case["context"], axes, operands))
+
+
+def run(case: Case) -> None:
+    """Checks one case of kind `chain`.
+
+    Raises:
+        Mismatch: verdict, rule, final stream, a derived number or a value disagrees.
+    """
+    expect = case["expect"]
+    try:
+        chain = build(case)
+    except (RuleViolation, ParseError) as refusal:
+        _compare_refusal(refusal, expect)
+        return
+    expect_equal("verdict", "accept", expect["verdict"])
+    compare_final(chain.final, expect.get("final", {}), chain)
+    compare_derived(chain, expect.get("derived", {}))
+    execute(case, chain)
+
+
+def _compare_refusal(refusal: RuleViolation | ParseError, expect: Dict[str, Any]) -> None:
+    named = {refusal.rule, *getattr(refusal, "also", ())}
+    if expect["verdict"] == "accept":
+        raise Mismatch(f"refused: {refusal.render()}")
+    right = {expect["rule"], *expect.get("also_violates", ())}
+    if not named & right:
+        raise Mismatch(f"refused by {refusal.rule} ({refusal.message}), expected {', '.join(sorted(right))}")
+
+
+def compare_final(final: StreamType | TensorType, expect: Dict[str, Any], chain: Chain) -> None:
+    """Compares position, dtype and every mapping of the result (mappings by equivalence)."""
+    axes = chain.env.axes
+    for key, want in expect.items():
+        if key == "position":
+            expect_equal("final position", _position(final, chain), want)
+        elif key == "dtype":
+            expect_equal("final dtype", final.dtype.name, want)
+        elif key in LEVELS:
+            got = getattr(final, key, None)
+            if got is None or not got.equivalent(axes.mapping(want)):
+                raise Mismatch(f"final {key}: got {got}, expected {want}")
+        else:
+            expect_equal(f"final {key}", _plain(getattr(getattr(final, "details", None), key, None)), want)
+
+
+def _position(final: StreamType | TensorType, chain: Chain) -> str:
+    if isinstance(final, StreamType):
+        return final.position
+    return "DmView" if isinstance(chain.steps[-1].op, CommitView) else final.tier
+
+
+def compare_derived(chain: Chain, expect: Dict[str, Any]) -> None:
+    """Compares every derived number that the case lists."""
+    derived = chain.derived
+    for key, want in expect.items():
+        if key == "route":
+            config = next(step.config for step in chain.steps if step.op.NAME == "switch")
+            got: Any = [[s, t, *config.source_of(s, t)] for s, t, _, _ in want]
+        elif key in derived:
+            got = _plain(derived[key])
+        else:
+            raise Mismatch(f"no derived number {key!r}")
+        if isinstance(want, float) and isinstance(got, (int, float)):
+            if abs(got - want) > 1e-9 * max(1.0, abs(want)):
+                raise Mismatch(f"derived {key}: got {got!r}, expected {want!r}")
+        else:
+            expect_equal(f"derived {key}", got, want)
+
+
+def _plain(value: Any) -> Any:
+    """`value` with tuples as lists and numpy numbers as Python numbers, as JSON has them."""
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    if isinstance(value, Dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# --- execution --------------------------------------------------------------------------------------------------------------------
+
+
+def execute(case: Case, chain: Chain) -> None:
+    """Executes an accepted chain and compares it with what coordinates alone demand, with its samples and with its values.
+
+    Raises:
+        Mismatch: a value differs.
+    """
+    expect = case["expect"]
+    names = {step.op.NAME for step in chain.steps}
+    rng = np.random.default_rng(zlib.crc32(str(case.get("id", "")).encode()))
+    if "samples" in expect:
+        _run_samples(chain, expect["samples"])
+    if "values" in expect:
+        _run_values(chain, expect["values"])
+    if names <= MOVING | CONVERTING or (names <= MOVING | CONVERTING | CONTRACTING and "contract_outer" in names):
+        _run_by_coordinates(case, chain, rng)
+
+
+def _fields(chain: Chain, rng: np.random.Generator) -> tuple[Field, dict[str, Field]]:
+    axes = chain.env.axes
+    interleaved = tuple(s.op.axis for s in chain.steps if isinstance(s.op, BeginInterleaved))
+    start = random_field(chain.start, axes, rng, interleaved)
+    operands = {n: random_field(t, axes, rng) for n, t in chain.env.operands.items()}
+    return start, operands
+
+
+def _inputs(chain: Chain, start: Field, operands: Dict[str, Field]) -> Contents:
+    """Contents of the start and of all operands; the right side of an interleaved begin is the start's field at position 1 of the axis."""
+    values = contents(chain.start, start.at)
+    others = {n: contents(t, operands[n].at) for n, t in chain.env.operands.items()}
+    for step in chain.steps:
+        if isinstance(step.op, BeginInterleaved):
+            at_one = {step.op.axis: np.ones((), np.int64)}
+            kind = chain.env.operands[step.op.rhs]
+            others[step.op.rhs] = contents(kind, lambda coords, one=at_one: start.at({**coords, **one}))  # type: ignore[misc]
+    return values, others
+
+
+def _run_by_coordinates(case: Case, chain: Chain, rng: np.random.Generator) -> None:
+    start, operands = _fields(chain, rng)
+    values, others = _inputs(chain, start, operands)
+    result = apply_chain(chain, values, others)
+    raw_ops = [{**raw} for raw in case["ops"]]
+    final = chain.final
+    first = next((i for i, raw in enumerate(raw_ops) if raw["op"] == "contract_outer"), len(raw_ops))
+    before = [raw for raw in raw_ops[:first] if raw["op"] in CONVERTING]
+    after = [raw for raw in raw_ops[first:] if raw["op"] in CONVERTING]
+    stream = Field(start.names, reduce(converted, before, start.data), start.digits)
+    if first == len(raw_ops):
+        want: Any = stream.at
+    else:
+        weight = operands[raw_ops[first]["trf"]]
+        want = folded([stream, weight], tuple(m for _, m in final.levels), chain.env.axes)
+        if want is None:
+            return
+    compare(final, result, lambda coords: reduce(converted, after, want(coords)), partial=raw_ops[-1]["op"] == "commit_view")
+
+
+def _run_samples(chain: Chain, samples: list[Any]) -> None:
+    """Feeds each sample input to every live cell and expects the sample output in every live cell of the result.
+
+    A pair input gives the two groups of the unzip axis their own values.
+    """
+    axis = next((step.op.axis for step in chain.steps if step.op.NAME == "vector_intra_slice_unzip"), None)  # type: ignore[attr-defined]
+    others = {n: contents(t, lambda coords: np.zeros(())) for n, t in chain.env.operands.items()}
+    for given, wanted in samples:
+        pair = [_number(g) for g in given] if isinstance(given, list) else None
+
+        def fill(coords: dict[str, Any], pair: Any = pair, given: Any = given) -> Any:
+            if pair is None or axis is None:
+                return np.asarray(_number(given))
+            return np.where(coords[axis] == 0, pair[0], pair[1])
+
+        start = contents(chain.start, fill)
+        result = apply_chain(chain, start, others)
+        _expect_everywhere(chain.final, result, _number(wanted), given)
+
+
+def _number(value: Any) -> float:
+    """A sample number; special floats are written as text."""
+    return float(value) if not isinstance(value, str) else float(value.replace("_", ""))
+
+
+def _expect_everywhere(final: StreamType | TensorType, result: Values, want: float, given: Any) -> None:
+    live = contents(final, lambda coords: np.zeros(())).defined & result.defined
+    if not live.any():
+        raise Mismatch(f"sample {given}: no cell of the result is defined")
+    got = result.data[live].astype(np.float64)
+    target = np.asarray(want).astype(numpy_dtype(final.dtype)).astype(np.float64) if final.dtype.is_float else np.asarray(want)
+    close = (got == target) | (np.isnan(got) & np.isnan(target))
+    if final.dtype.is_float:
+        close |= np.abs(got - target) <= F32_RELATIVE * np.abs(target)
+    if not close.all():
+        raise Mismatch(f"sample {given}: got {got[~close][0]}, expected {want}")
+
+
+def _run_values(chain: Chain, values: Dict[str, Any]) -> None:
+    """Live cells in storage order: ``in`` fills the start, ``out`` is the result."""
+    start = contents(chain.start, lambda coords: np.zeros(()))
+    data = start.data.copy()
+    data[start.defined] = np.asarray(values["in"]).astype(data.dtype)
+    result = apply_chain(chain, Values(data, start.defined), {})
+    live = contents(chain.final, lambda coords: np.zeros(())).defined
+    expect_equal("values", _plain(result.data[live].astype(np.float64)), [float(v) for v in values["out"]])
