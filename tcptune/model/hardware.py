@@ -68,6 +68,7 @@ class Hardware:
     hbm_controller_queue_entries: int = 64  # HBM-004
     hbm_stated_tb_per_s: float = 1.5  # HBM-003: the rounded figure the manual divides by
     hbm_row_switch_ns: tuple[int, int] = (40, 50)  # HBM-011
+    hbm_row_switch_slowdown: tuple[int, int] = (30, 40)  # HBM-011: against an open row
     request_bytes: int = 256  # DMA-027, HBM-004: one AXI request, one HBM access
     max_packet_bytes: int = 4_096  # DMA-022
     axi_beat_bytes: int = 16  # DMA-022
@@ -79,6 +80,17 @@ class Hardware:
     partial_hbm_write_factor: int = 50  # HBM-010: "about"
     gather_slice_counts: tuple[int, ...] = (64, 128, 256)  # GATHER-005
     unscaled_index_bytes: int = 4_096  # GATHER-003: budget of one processing element
+
+    # vector engine
+    vector_element_bytes: int = 4  # VE-001: i32 and f32 only
+    vector_ways: tuple[int, ...] = (8, 4)  # VE-003: elements a step before and after narrowing
+    vector_int_widths: int = 32  # VE-020: int_width lies in 0..31
+    operand_immediates: int = 3  # TAG-008
+    operand_register_ports: int = 1  # TAG-008
+    reduce_slots: int = 8  # ISR-004: temporal accumulator of the intra-slice reducer
+    valid_count_time_filters: int = 3  # VCG-018
+    valid_count_packet_clippers: int = 1  # VCG-018
+    valid_count_sequencer_entries: int = 8  # VCG-019
 
     @property
     def slices_per_engine(self) -> int:

@@ -1,11 +1,12 @@
 """The one timing model of DMA engines (VT-020 to VT-028): packets of one engine pushed through a small in-order window.
 
-Engines run beside one another and a transfer ends with its slowest engine. The packets of an engine come in rounds, one packet of every slice
-a round. A packet costs the lines it touches; the next one is issued after a spacing that depends on the address bits in which they differ; a
-line that was just read, a full window, a busy port or a busy slice hold it back. Stores add read-modify-write of lines they write in part.
+Engines run beside one another and a transfer ends with its slowest engine. The packets of an engine come in rounds, one packet of
+every slice a round. A packet costs the lines it touches; the next one is issued after a spacing that depends on the address bits in
+which they differ; a line that was just read, a full window, a busy port or a busy slice hold it back. Stores add read-modify-write of
+lines they write in part.
 
-Long transfers are sampled: some rounds at the start, then chunks spread over the rest, whose steady rate is extrapolated. The number of simulated
-packets is bounded, so the price of a price does not grow with the bytes that move.
+Long transfers are sampled: some rounds at the start, then chunks spread over the rest, whose steady rate is extrapolated. The number of
+simulated packets is bounded, so the work of pricing does not grow with the bytes that move.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD
@@ -27,6 +29,9 @@ _CHUNKS = 5
 _CHUNK_PACKETS = 48
 _SPACING_SAMPLE_ROUNDS = 64
 _GOLDEN = 0.6180339887498949
+
+
+Floats = npt.NDArray[np.float64]
 
 
 class _Rates(NamedTuple):
@@ -66,7 +71,7 @@ class EngineTime:
 class _Packets(NamedTuple):
     """Packets in order: issue spacing before each, lines it touches, its start line, its slice."""
 
-    spacing: Ints
+    spacing: Floats
     lines: Ints
     start_line: Ints
     slices: Ints
@@ -93,7 +98,7 @@ def _packets(stream: RequestStream, share: EngineShare, packet_bytes: int, round
     return _Packets(spacing, lines, start_line, np.tile(share.slices, len(rounds)))
 
 
-def _partial_write_costs(address: Ints, length: Ints, rates: _Rates) -> tuple[Ints, Ints]:
+def _partial_write_costs(address: Ints, length: Ints, rates: _Rates) -> tuple[Floats, Floats]:
     """Per packet: least spacing to the next one, and what it adds, for packets that do not fill their lines."""
     line = RNGD.request_bytes
     partial = (address % line != 0) | (length % line != 0)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import RuleViolation
+from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD, Hardware
 
 Addresses = npt.NDArray[np.int64]
@@ -160,8 +161,26 @@ def spread(addresses: Addresses | Sequence[int], request_cycles: float, row_swit
     )
 
 
-TCCD_BANK_GROUP_CHANGE, TCCD_SLICE_CHANGE, TCCD_SAME_BANK_GROUP = 2, 3, 4
+def profile_spread(addresses: Addresses | Sequence[int], timing: DmaTiming) -> ChannelSpread | None:
+    """Channel load with the constants of a profile; None where the profile does not charge the HBM."""
+    if timing.hbm_request is None or timing.hbm_row_switch is None:
+        return None
+    return spread(addresses, timing.hbm_request.value, timing.hbm_row_switch.value)
+
+
+OTHER_BANK_GROUP = "same slice, different bank group"
+OTHER_SLICE = "different slice"
+SAME_BANK_GROUP = "same slice, same bank group"
+
+TCCD = {OTHER_BANK_GROUP: 2, OTHER_SLICE: 3, SAME_BANK_GROUP: 4}
 """HBM-013: least distance of two commands on one channel, in cycles of the 1.5 GHz memory clock."""
+
+TCCD_CAUSE = {
+    OTHER_BANK_GROUP: "ideal bank-group interleaving",
+    OTHER_SLICE: "data path switch",
+    SAME_BANK_GROUP: "I/O buffer shared by four banks",
+}
+"""HBM-013: why commands must keep that distance."""
 
 COMMAND_BYTES = 64
 """Bytes of one column command (HBM-013)."""
@@ -193,9 +212,9 @@ def pair_relation(first: int, second: int) -> PairRelation:
     if not same_channel:
         tccd = None
     elif not same_slice:
-        tccd = TCCD_SLICE_CHANGE
+        tccd = TCCD[OTHER_SLICE]
     else:
-        tccd = TCCD_SAME_BANK_GROUP if same_group else TCCD_BANK_GROUP_CHANGE
+        tccd = TCCD[SAME_BANK_GROUP if same_group else OTHER_BANK_GROUP]
     return PairRelation(same_channel, same_slice, same_group, same_bank, same_bank and not same(fields.row), tccd)
 
 

@@ -1,7 +1,7 @@
 """Request stream of a transfer between HBM and DM: which bytes every slice asks for, and in which order (DMA-009 to DMA-014).
 
-A stream says where every live slice starts in HBM and how all of them walk from there: nested loops over pieces of equal length. It is a handful
-of numbers however many bytes move. A transfer whose slices walk differently (a ragged edge) is a sequence of streams.
+A stream says where every live slice starts in HBM and how all of them walk from there: nested loops over pieces of equal length. It is
+a handful of numbers however many bytes move. A transfer whose slices walk differently (a ragged edge) is a sequence of streams.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class RequestStream:
         return offset
 
     def packet_bytes(self, limit: int, hw: Hardware = RNGD) -> int:
-        """Bytes of one packet: whole lines if all addresses and lengths are, else the largest divisor of the run up to `limit` on 8 bytes."""
+        """Bytes of one packet: a line if all addresses and lengths are, else the largest divisor of the run up to `limit` on 8 bytes."""
         line, word = hw.request_bytes, hw.dma_alignment_bytes
-        on_lines = self.run_bytes % line == 0 and not (self.bases % line).any() and all(loop.stride % line == 0 for loop in self.loops)
-        if on_lines:
+        bases_on_lines = not (self.bases % line).any()
+        if bases_on_lines and self.run_bytes % line == 0 and all(loop.stride % line == 0 for loop in self.loops):
             return line
         if self.run_bytes <= limit:
             return self.run_bytes
@@ -105,7 +105,8 @@ class EngineShare:
     @property
     def signature(self) -> bytes:
         """Equal for engines that do the same at different addresses."""
-        return self.slices.tobytes() + (self.bases - self.bases[0]).tobytes()
+        relative: Ints = self.bases - self.bases[0]
+        return bytes(self.slices.tobytes() + relative.tobytes())
 
 
 def largest_divisor(n: int, limit: int, multiple: int) -> int | None:

@@ -1,0 +1,89 @@
+"""Comparison of derived numbers with what a corpus case expects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping as Dict
+from typing import Any
+
+from tcptune.errors import RuleViolation
+from tcptune.exec.conformance.registry import Case, Mismatch
+
+VERDICT_FIELDS = ("verdict", "rule", "also_violates", "approx", "tolerance", "do_not_gate_on_total")
+"""Fields of ``expect`` that are no derived numbers."""
+
+_PRINTED_DIGITS = 1e-4
+"""Relative error of numbers that the corpus prints rounded."""
+
+
+def matches(got: object, want: object, rel: float = _PRINTED_DIGITS, absolute: float = 0.0) -> bool:
+    """Whether a derived value is the expected one: equal, or a number within the tolerance; containers element by element."""
+    if isinstance(want, bool) or isinstance(got, bool):
+        return got is want
+    if isinstance(want, int | float) and isinstance(got, int | float):
+        exact = isinstance(want, int) and isinstance(got, int) and not absolute
+        return got == want if exact else abs(got - want) <= max(absolute, rel * abs(want))
+    if isinstance(want, Dict) and isinstance(got, Dict):
+        return all(key in got and matches(got[key], value, rel, absolute) for key, value in want.items())
+    if isinstance(want, list | tuple) and isinstance(got, list | tuple):
+        return len(got) == len(want) and all(matches(g, w, rel, absolute) for g, w in zip(got, want, strict=True))
+    return got == want
+
+
+def expect_derived(case: Case, derived: Dict[str, Any], ignore: Iterable[str] = ()) -> None:
+    """Compares every number in ``expect`` with the derived one of the same name.
+
+    Raises:
+        Mismatch: a number differs beyond the case's tolerance, or nothing derives it.
+    """
+    expect = case.get("expect", {})
+    tolerance = expect.get("tolerance", {})
+    rel, absolute = float(tolerance.get("rel", _PRINTED_DIGITS)), float(tolerance.get("abs", 0.0))
+    for name, want in expect.items():
+        if name in VERDICT_FIELDS or name in ignore:
+            continue
+        if name not in derived:
+            raise Mismatch(f"nothing derives {name}")
+        if not matches(derived[name], want, rel, absolute):
+            raise Mismatch(f"{name}: got {derived[name]!r}, expected {want!r}")
+
+
+def expect_rows(case: Case, derived: Sequence[Dict[str, Any]], ignore: Iterable[str] = ("note", "approx")) -> None:
+    """Compares the rows of a table, in order, cell by cell.
+
+    Raises:
+        Mismatch: a row is missing or too many, a cell differs, or nothing derives it.
+    """
+    rows = case["rows"]
+    if len(rows) != len(derived):
+        raise Mismatch(f"got {len(derived)} rows, expected {len(rows)}")
+    for number, (got, want) in enumerate(zip(derived, rows, strict=True)):
+        for name, cell in want.items():
+            if name in ignore:
+                continue
+            if name not in got:
+                raise Mismatch(f"row {number}: nothing derives {name}")
+            if not matches(got[name], cell):
+                raise Mismatch(f"row {number}, {name}: got {got[name]!r}, expected {cell!r}")
+
+
+def expect_verdict(case: Case, run: Callable[[], Dict[str, Any] | None]) -> Dict[str, Any] | None:
+    """Runs the model and holds its verdict against the case's; what it returned, or None where it refused as expected.
+
+    Raises:
+        Mismatch: accepted what must be refused, refused what must be accepted, or refused by another rule.
+    """
+    expect = case.get("expect", {})
+    wants_rejection = expect.get("verdict", "accept") == "reject"
+    try:
+        result = run()
+    except RuleViolation as error:
+        if not wants_rejection:
+            raise
+        allowed = {expect.get("rule"), *expect.get("also_violates", ())}
+        if error.rule not in allowed and not allowed.intersection(error.also):
+            raise Mismatch(f"refused by {error.rule}, expected {expect.get('rule')}: {error.message}") from None
+        return None
+    if wants_rejection:
+        raise Mismatch(f"accepted, expected a refusal by {expect.get('rule')}")
+    return result
