@@ -40,6 +40,16 @@ class Hardware:
     commit_valid_bytes: tuple[int, ...] = (8, 16, 24, 32)  # COMMIT-006
     stream_alignment_bytes: int = 8  # COMMIT-005, FETCH-017, LIFT-010
 
+    # fetch adapter
+    fetch_cast_latency_cycles: tuple[int, int] = (1, 2)  # FA-009: least and most
+    lookup_key_bytes: tuple[int, ...] = (1, 2)  # FA-005: widths of a table key
+
+    # tensor register file
+    trf_banks_per_lane: int = 2  # TRF-007
+    trf_rows_per_bank: int = 128  # TRF-007: with all lanes active
+    trf_row_bits: int = 320  # TRF-007: holds one flit of any element type
+    trf_cache_rows_per_bank: int = 4  # TRF-013
+
     # sequencer
     sequencer_max_entries: int = 8  # SEQ-010
     sequencer_max_iterations: int = 65_536  # SEQ-011
