@@ -141,7 +141,7 @@ def converted(values: Floats, op: Dict[str, Any]) -> Floats:
     if op["op"] == "commit_cast_relu":
         values = np.maximum(values, 0.0)
     name = op["dtype"].name if isinstance(op["dtype"], DType) else str(op["dtype"])
-    return values.astype(np.float32).astype(numpy_dtype(name)).astype(np.float64)
+    return np.asarray(values.astype(np.float32).astype(numpy_dtype(name)).astype(np.float64))
 
 
 def folded(fields: list[Field], kept: tuple[Mapping, ...], axes: Axes, fold: str = "sum") -> Callable[[dict[str, Any]], Floats] | None:
@@ -177,7 +177,7 @@ def folded(fields: list[Field], kept: tuple[Mapping, ...], axes: Axes, fold: str
 
 def _fold(fold: str, keys: npt.NDArray[np.int64], terms: Floats, size: int) -> Floats:
     if fold == "sum":
-        return np.bincount(keys, weights=terms, minlength=size)
+        return np.bincount(keys, weights=terms, minlength=size).astype(np.float64)
     start, step = {"max": (-np.inf, np.maximum), "min": (np.inf, np.minimum), "product": (1.0, np.multiply)}[fold]
     totals = np.full(size, start)
     step.at(totals, keys, terms)
