@@ -54,6 +54,22 @@ class Hardware:
     sequencer_max_entries: int = 8  # SEQ-010
     sequencer_max_iterations: int = 65_536  # SEQ-011
 
+    # contraction engine
+    multiplier_bits_per_lane: int = 512  # CE-012, OUTER-010: the datapath always moves 64 B
+    trf_wide_read_bytes: int = 64  # OUTER-018, OUTER-020: both banks
+    trf_narrow_read_bytes: int = 32  # OUTER-018: one bank
+    trf_bank_bits_per_cycle: int = 320  # OUTER-018, OUTER-026: of one bank, a lane
+    accumulator_columns: int = 32  # PACKETRED-005
+    accumulator_cells: int = 1_024  # TIMERED-006
+    lane_bus_elements: int = 8  # LANE-002
+
+    # transpose engine
+    transpose_row_bytes: int = 8  # TRANSPOSE-003: rows of one burst, in bytes of elements
+    transpose_columns: tuple[int, ...] = (8, 16, 32)  # TRANSPOSE-003
+    transpose_buffer_columns: int = 16  # TRANSPOSE-012: of each of the two buffers
+    transpose_dual_elements: int = 16  # TRANSPOSE-004: elements of a flit with dual packing
+    transpose_dual_bits: tuple[int, ...] = (8, 16)  # TRANSPOSE-004: element widths that have it
+
     # memory system
     slices_per_dmn: int = 32  # DM-001
     dmns_per_engine: int = 2  # DMA-009: one DMA engine per DMN pair

@@ -47,6 +47,9 @@ _UNSIGNED: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uin
 
 _QUIET_NAN_BITS: dict[str, int] = {"f8e4m3": 0x7F, "f8e5m2": 0x7E, "bf16": 0x7FC0, "f32": 0x7FC00000}
 
+_LARGEST_FINITE: dict[str, float] = {"f4e2m1": 6.0, "f8e4m3": 448.0}
+"""Of the types without an infinity."""
+
 _PACKING_BITS: dict[str, int] = {"i5": 4, "i9": 8}
 """Width that counts when packets and reads are sized; the types of zero-point residuals count as their source (A-03, A-18)."""
 
@@ -76,7 +79,7 @@ def to_bits(array: Array, element: DType | str) -> Array:
     raw = np.ascontiguousarray(array, dtype=numpy_dtype(d)).view(_UNSIGNED[numpy_dtype(d).itemsize])
     if d.is_float or d.bits == 8 * raw.dtype.itemsize:
         return raw
-    return raw & raw.dtype.type((1 << d.bits) - 1)
+    return np.bitwise_and(raw, raw.dtype.type((1 << d.bits) - 1))
 
 
 def from_bits(bits: Array, element: DType | str) -> Array:
@@ -153,7 +156,7 @@ def bf16_relu(array: Array) -> Array:
     values = np.ascontiguousarray(array, dtype=np.float32)
     bits = _f32_to_bf16(values).view(np.uint16)
     bits[np.signbit(values) & ~np.isnan(values)] = 0
-    return bits.view(ml_dtypes.bfloat16).reshape(shape)
+    return np.asarray(bits.view(ml_dtypes.bfloat16).reshape(shape))
 
 
 def encode_host(values: Array, element: DType | str) -> Array:
@@ -163,7 +166,7 @@ def encode_host(values: Array, element: DType | str) -> Array:
     if not d.is_float:
         return wrap(numbers, d)
     if d.name in ("f4e2m1", "f8e4m3"):
-        largest = float(ml_dtypes.finfo(numpy_dtype(d)).max)
+        largest = _LARGEST_FINITE[d.name]
         numbers = np.clip(numbers.astype(np.float64), -largest, largest)
     return numbers.astype(numpy_dtype(d))
 
@@ -209,7 +212,7 @@ def _bf16_to_f32(values: Array) -> Array:
 
 
 def _f32_to_f8e4m3(values: Array) -> Array:
-    largest = np.float32(448)
+    largest = np.float32(_LARGEST_FINITE["f8e4m3"])
     nan = np.isnan(values)
     out = np.clip(values, -largest, largest).astype(ml_dtypes.float8_e4m3fn)
     bits = out.view(np.uint8)
