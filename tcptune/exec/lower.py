@@ -1,0 +1,125 @@
+"""Lowering: a candidate becomes a kernel (loads, staging, contraction, gather, store) in the vocabulary of `ir.kernel`.
+
+The kernel is built as plain steps and checked by the same rules as any other (`exec.build`); nothing here decides legality.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcptune.exec.lower_layout import Layout, remove
+from tcptune.exec.lower_pass import contraction_ops, staging_ops
+from tcptune.exec.lower_result import Result, gather_pass
+from tcptune.ir.candidate import Candidate
+from tcptune.ir.kernel import Kernel
+from tcptune.ir.placement import Digit, expression, without
+from tcptune.ir.types import DType
+from tcptune.ir.workload import Workload
+
+INPUT_NAMES = ("a", "b")
+BF16_RELATIVE_ERROR = 2.0**-8
+
+
+def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
+    """The kernel of `candidate`.
+
+    Raises:
+        RuleViolation: the candidate's knobs do not fit its placement.
+    """
+    layout = Layout(candidate)
+    steps = []
+    for index in (layout.stationary, layout.stream):
+        steps += _load(layout, index)
+    steps.append(
+        {
+            "let": "w",
+            "context": candidate.knobs.staging,
+            "begin": f"{INPUT_NAMES[layout.stationary]}_dm",
+            "ops": staging_ops(layout),
+        }
+    )
+    ops, result = contraction_ops(layout)
+    steps.append({"let": "r", "context": "main", "begin": f"{INPUT_NAMES[layout.stream]}_dm", "ops": ops})
+    steps += _finish(layout, result)
+    return Kernel.from_json(
+        {
+            "name": name,
+            "axes": {axis.upper(): size for axis, size in candidate.workload.sizes},
+            "chips": 1,
+            "inputs": {INPUT_NAMES[n]: _input(candidate.workload, axes) for n, axes in enumerate(candidate.workload.inputs)},
+            "steps": steps,
+            "output": "out",
+            "oracle": oracle_text(candidate.workload),
+            "tolerance": tolerance(candidate.workload),
+        }
+    )
+
+
+def hbm_element(workload: Workload, axes: tuple[str, ...], element: DType, *, zero: bool) -> str:
+    """Row-major HBM mapping of a tensor over `axes`; the innermost axis padded as the host does it (`Workload.row_elements`)."""
+    if not axes:
+        return "1"
+    terms = [a.upper() for a in axes]
+    stored = workload.row_elements(axes, element)
+    if stored > workload.size(axes[-1]):
+        terms[-1] += f" #{{0}} {stored}" if zero else f" # {stored}"
+    return ", ".join(terms)
+
+
+def oracle_text(workload: Workload) -> str:
+    inputs = ", ".join("".join(i) for i in workload.inputs)
+    return f"einsum {inputs} -> {''.join(workload.output)}"
+
+
+def tolerance(workload: Workload) -> dict[str, Any]:
+    if not workload.dtype.is_float:
+        return {"form": "exact", "rel": 0, "abs": 0}
+    return {"form": "sum", "rel": BF16_RELATIVE_ERROR, "abs": 1e-3}
+
+
+def _input(workload: Workload, axes: tuple[str, ...]) -> dict[str, str]:
+    return {"type": "Hbm", "dtype": workload.dtype.name, "chip": "1", "element": hbm_element(workload, axes, workload.dtype, zero=True)}
+
+
+def _load(layout: Layout, index: int) -> list[dict[str, Any]]:
+    """The DMA of one operand, and the copy pass that changes its innermost axis where the candidate asks for it."""
+    name, texts, route = INPUT_NAMES[index], layout.texts(index), layout.route(index)
+    slices, cluster = expression(route.load_slices, texts), expression(layout.clusters, texts)
+    natural = remove(layout.block(layout.operand(index)), route.spread)
+    relaid = layout.candidate.knobs.relayout[index]
+    target = f"{name}_rows" if relaid else f"{name}_dm"
+    steps: list[dict[str, Any]] = [
+        {"let": target, "op": "to_dm", "from": name, "cluster": cluster, "slice": slices, "element": expression(natural, texts)}
+    ]
+    if relaid:
+        block = remove(layout.block(layout.operand(index), relaid), route.spread)
+        word = Digit(relaid, 1, min(layout.word_elements(layout.dtype), layout.in_slice(relaid)))
+        flit = layout.flit_elements(layout.dtype)
+        time, packet = expression(without(block, word), texts), expression([word], texts)
+        steps.append(
+            {
+                "let": f"{name}_dm",
+                "context": "main",
+                "begin": target,
+                "ops": [
+                    {"op": "fetch", "time": time, "packet": packet},
+                    {"op": "collect", "time": time, "packet": f"{packet} # {flit}"},
+                    {"op": "commit_trim", "packet": packet},
+                    {"op": "commit", "element": expression(block, texts)},
+                ],
+            }
+        )
+    return steps
+
+
+def _finish(layout: Layout, result: Result) -> list[dict[str, Any]]:
+    """Gather pass, if any, and the store."""
+    steps = []
+    source = "r"
+    if layout.candidate.knobs.gather != "none":
+        steps.append({"let": "g", "context": "main", "begin": "r", "ops": gather_pass(layout, result)})
+        source = "g"
+    workload = layout.candidate.workload
+    element = hbm_element(workload, workload.output, workload.out_dtype, zero=False)
+    steps.append({"let": "out", "op": "to_hbm", "from": source, "chip": "1", "element": element})
+    return steps

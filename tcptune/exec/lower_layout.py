@@ -1,0 +1,232 @@
+"""The digits behind a candidate: what every slice holds of each tensor, and the route of each operand to its slices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from tcptune.errors import RuleViolation
+from tcptune.ir.candidate import FILLER, Candidate
+from tcptune.ir.placement import AxisText, Digit, merged, positions, without
+from tcptune.ir.types import DType, dtype
+from tcptune.ir.workload import BATCH, K
+from tcptune.model.hardware import RNGD, Hardware
+
+ACCUMULATORS = {True: "f32", False: "i32"}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Digits of a candidate. Digit lists are outermost first; *own* axes of an operand are those it has."""
+
+    candidate: Candidate
+    hw: Hardware = RNGD
+
+    @cached_property
+    def roles(self) -> dict[str, str]:
+        return self.candidate.workload.roles()
+
+    @property
+    def stationary(self) -> int:
+        return self.candidate.knobs.stationary
+
+    @property
+    def stream(self) -> int:
+        return 1 - self.candidate.knobs.stationary
+
+    @property
+    def dtype(self) -> DType:
+        return self.candidate.workload.dtype
+
+    @property
+    def accumulator(self) -> DType:
+        return dtype(ACCUMULATORS[self.dtype.is_float])
+
+    def operand(self, index: int) -> tuple[str, ...]:
+        return self.candidate.workload.inputs[index]
+
+    @property
+    def output(self) -> tuple[str, ...]:
+        return self.candidate.workload.output
+
+    def in_slice(self, axis: str) -> int:
+        return self.candidate.placement.of(axis).in_slice
+
+    def flit_elements(self, element: DType) -> int:
+        return self.hw.flit_bytes * 8 // element.bits
+
+    def word_elements(self, element: DType) -> int:
+        """Elements in the 8 bytes that streams and DM writes are aligned to."""
+        return max(1, self.hw.stream_alignment_bytes * 8 // element.bits)
+
+    def innermost(self, index: int) -> str:
+        """The axis that runs fastest in an operand when it is fetched."""
+        return self.candidate.knobs.relayout[index] or self.operand(index)[-1]
+
+    @cached_property
+    def packet(self) -> Digit:
+        """The packet of the stream; extent 1 if its innermost axis does not fit the stationary operand's."""
+        axis = self.innermost(self.stream)
+        extent = self.candidate.placement.of(axis).packet
+        if self.roles[axis] in (K, BATCH) and self.innermost(self.stationary) != axis:
+            extent = 1
+        return Digit(axis, 1, extent)
+
+    @cached_property
+    def sums_packet(self) -> bool:
+        """Whether the packet is a summed axis (else it is an output axis)."""
+        return self.roles[self.packet.axis] == K
+
+    @cached_property
+    def staging_packet(self) -> Digit:
+        axis = self.innermost(self.stationary)
+        return Digit(axis, 1, self.candidate.placement.of(axis).packet)
+
+    @cached_property
+    def lane(self) -> Digit | None:
+        for a in self.candidate.placement.axes:
+            if a.lane > 1:
+                return Digit(a.axis, a.packet, a.lane)
+        return None
+
+    @cached_property
+    def slices(self) -> tuple[Digit, ...]:
+        """The Slice level during the contraction, outermost first, the idle part as filler."""
+        placement = self.candidate.placement
+        filler = self.hw.slices_per_cluster // placement.live_slices
+        digits = []
+        for name in self.candidate.knobs.slice_order:
+            if name == FILLER:
+                digits.append(Digit("", 1, filler))
+            else:
+                digits.append(Digit(name, self.in_slice(name), placement.of(name).slice))
+        digits = [d for d in digits if d.extent > 1]
+        if positions(digits) != self.hw.slices_per_cluster:
+            raise RuleViolation(
+                "HW-007", "the Slice level must have 256 positions", expected=self.hw.slices_per_cluster, got=positions(digits)
+            )
+        return tuple(digits)
+
+    @cached_property
+    def clusters(self) -> tuple[Digit, ...]:
+        digits = [Digit(a.axis, a.slice * a.in_slice, a.cluster) for a in self.candidate.placement.axes if a.cluster > 1]
+        return tuple(digits) or (Digit("", 1, self.hw.clusters_per_chip),)
+
+    def block(self, axes: tuple[str, ...], innermost: str = "") -> list[Digit]:
+        """What a slice holds of a tensor over `axes`, row-major, with `innermost` last."""
+        order = [a for a in axes if a != innermost] + ([innermost] if innermost in axes else [])
+        return [Digit(a, 1, self.in_slice(a)) for a in order]
+
+    def texts(self, index: int | None) -> dict[str, AxisText]:
+        """How mappings of operand `index` (None: of the result) write each axis.
+
+        A summed axis keeps the host's zero padding where it is the innermost of that operand; the others get top padding.
+        """
+        workload, placement = self.candidate.workload, self.candidate.placement
+        out = {}
+        for axis, size in workload.sizes:
+            name, padded = axis.upper(), placement.of(axis).padded
+            if self.roles[axis] == K:
+                stored = size
+                if index is not None and self.operand(index)[-1] == axis:
+                    stored = workload.row_elements(self.operand(index), self.dtype)
+                out[axis] = AxisText(f"{name} #{{0}} {stored}" if stored > size else name, stored)
+            else:
+                out[axis] = AxisText(f"{name} # {padded}" if padded > size else name, padded)
+        return out
+
+    @cached_property
+    def stationary_outputs(self) -> list[Digit]:
+        """Output positions that only the stationary operand has and that are neither in lanes nor over slices: the time broadcast."""
+        digits: list[Digit] = []
+        for axis in self.output:
+            if axis in self.operand(self.stationary) and axis not in self.operand(self.stream):
+                block = [Digit(axis, 1, self.in_slice(axis))]
+                digits += without(block, self.lane) if self.lane else block
+        return merged(digits)
+
+    def route(self, index: int) -> Route:
+        return _route(self, index)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one operand gets to the slices that need it.
+
+    Attributes:
+        load_slices: Slice level of the load (own digits, and foreign ones where the load replicates).
+        spread: digits of the block that lie over the ring until the Switch Engine brings them back, outermost first.
+        ring_outer, ring_inner: sizes slice1 and slice0 of the switch; `ring_outer` is 1 without a switch.
+    """
+
+    load_slices: tuple[Digit, ...]
+    spread: tuple[Digit, ...]
+    ring_outer: int
+    ring_inner: int
+
+    @property
+    def uses_switch(self) -> bool:
+        return self.ring_outer > 1
+
+
+def _route(layout: Layout, index: int) -> Route:
+    ring = layout.candidate.knobs.rings[index]
+    slices = layout.slices
+    if ring == 1:
+        return Route(slices, (), 1, 1)
+    own = layout.operand(index)
+    first, end = _foreign_run(slices, own, ring)
+    spread = _spread_digits(layout, index, ring)
+    return Route((*slices[:first], *spread, *slices[end:]), spread, ring, positions(slices[end:]))
+
+
+def foreign_runs(slices: tuple[Digit, ...], own: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Stretches `[first, end)` of neighbouring slice digits that an operand with axes `own` does not have, innermost and longest first."""
+    runs = []
+    for end in range(len(slices), 0, -1):
+        first = end
+        while first and slices[first - 1].axis not in own:
+            first -= 1
+        runs += [(f, end) for f in range(first, end)]
+    return runs
+
+
+def _foreign_run(slices: tuple[Digit, ...], own: tuple[str, ...], ring: int) -> tuple[int, int]:
+    for first, end in foreign_runs(slices, own):
+        if positions(slices[first:end]) == ring:
+            return first, end
+    raise RuleViolation("SWITCH-003", f"no {ring} neighbouring slices share one block of the operand over {', '.join(own)}", got=ring)
+
+
+def _spread_digits(layout: Layout, index: int, ring: int) -> tuple[Digit, ...]:
+    """Digits of the operand's block, `ring` positions in all, that the load spreads over the ring."""
+    how = layout.candidate.knobs.spread[index]
+    packet = layout.packet if index == layout.stream else layout.staging_packet
+    lane = layout.lane if index == layout.stationary else None
+    taken: list[Digit] = []
+    left = ring
+    if how == "lane" and lane is not None:
+        if left % lane.extent:
+            raise RuleViolation("SWITCH-003", "the ring does not hold all lanes", expected=f"a multiple of {lane.extent}", got=ring)
+        taken.append(lane)
+        left //= lane.extent
+    free = layout.block(layout.operand(index), layout.innermost(index))
+    for reserved in (packet, lane):
+        if reserved is not None:
+            free = without(free, reserved)
+    for digit in free if how != "inner" else reversed(free):
+        part = math.gcd(digit.extent, left)
+        if part > 1:
+            taken.append(digit.outer(part))
+            left //= part
+    if left > 1:
+        raise RuleViolation("SWITCH-003", "a slice's block is too small to be spread over the ring", expected=ring // left, got=ring)
+    return tuple(taken)
+
+
+def remove(digits: list[Digit], taken: tuple[Digit, ...] | list[Digit]) -> list[Digit]:
+    """`digits` without the positions of all of `taken`."""
+    for digit in taken:
+        digits = without(digits, digit)
+    return digits

@@ -1,0 +1,121 @@
+"""The two passes of a contraction: staging of the stationary operand into the register file, and the pass that streams the other one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcptune.exec.lower_layout import Layout, Route, remove
+from tcptune.exec.lower_result import Result, padded_packet
+from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
+from tcptune.ir.workload import K
+
+BUS_ELEMENTS = 8
+"""Elements the Lane Folder and the engines after it move per cycle (LANE-002)."""
+
+
+def _switch(
+    layout: Layout, route: Route, in_time: list[Digit], lane_first: bool, texts: dict[str, AxisText]
+) -> tuple[list[Any], list[Digit]]:
+    """The switch operation of a route (none: no operation) and the Time it leaves behind."""
+    if not route.uses_switch:
+        return [], in_time
+    if lane_first:
+        lane, rest = route.spread[0], list(route.spread[1:])
+        inner = positions(rest)
+        config = {"Broadcast01": {"slice1": lane.extent, "slice0": inner, "time0": positions(in_time)}}
+        time = [lane, *in_time, *rest]
+    else:
+        config = {"Broadcast1": {"slice1": route.ring_outer, "slice0": route.ring_inner}}
+        time = [*in_time, *route.spread]
+    return [{"op": "switch", "slice": expression(layout.slices, texts), "time": expression(time, texts), "config": config}], time
+
+
+def _fetch_and_collect(
+    layout: Layout, route: Route, in_time: list[Digit], packet: Digit, lane_first: bool, texts: dict[str, AxisText]
+) -> tuple[list[dict[str, Any]], list[Digit], str]:
+    """Operations up to Collect, the Time digits after it, and the text of a flit."""
+    flit = layout.flit_elements(layout.dtype)
+    word = layout.word_elements(layout.dtype)
+    whole = expression([packet], texts)
+    if packet.extent < word:
+        whole = f"[{whole}] # {word}" if "," in whole else f"{whole} # {word}"
+    switch, time = _switch(layout, route, in_time, lane_first, texts)
+    ops: list[dict[str, Any]] = [{"op": "fetch", "time": expression(in_time, texts), "packet": whole}, *switch]
+    if packet.extent > flit:
+        time = [*time, packet.outer(packet.extent // flit)]
+        one = expression([packet.inner(flit)], texts)
+    else:
+        one = f"{expression([packet], texts)} # {flit}" if packet.extent < flit else whole
+    ops.append({"op": "collect", "time": expression(time, texts), "packet": one})
+    return ops, time, one
+
+
+def staging_ops(layout: Layout) -> list[dict[str, Any]]:
+    """Operations of the pass that fills the register file; the lane is outermost in Time (TRF-002)."""
+    index = layout.stationary
+    route, texts = layout.route(index), layout.texts(index)
+    lane_first = layout.candidate.knobs.spread[index] == "lane" and route.uses_switch
+    lane = layout.lane
+    block = without(layout.block(layout.operand(index), layout.innermost(index)), layout.staging_packet)
+    in_time = remove(block, route.spread)
+    if lane is not None and not lane_first:
+        in_time = [lane, *without(in_time, lane)]
+    packet = layout.staging_packet
+    ops, time, flit = _fetch_and_collect(layout, route, in_time, packet, lane_first, texts)
+    element = time[1:] if lane is not None else time
+    per_flit = layout.flit_elements(layout.dtype)
+    if packet.extent >= per_flit:
+        element_text = expression([*element, packet.inner(per_flit)], texts)
+    elif element:
+        element_text = f"{expression(element, texts)}, {flit}"
+    else:
+        element_text = flit
+    ops.append({"op": "to_trf", "lane": expression([lane] if lane else [], texts), "element": element_text})
+    return ops
+
+
+def _stream_time(layout: Layout, route: Route) -> list[Digit]:
+    """Time of the streamed fetch: output positions in output order (with `refetch` all of them), and summed ones."""
+    index = layout.stream
+    held = remove(without(layout.block(layout.operand(index)), layout.packet), route.spread)
+    outputs: list[Digit] = []
+    for axis in layout.output:
+        outputs += [d for d in held if d.axis == axis]
+        if layout.candidate.knobs.refetch:
+            outputs += [d for d in layout.stationary_outputs if d.axis == axis]
+    sums = [d for d in held if layout.roles[d.axis] == K]
+    return merged([*outputs, *sums] if layout.candidate.knobs.k_inner else [*sums, *outputs])
+
+
+def contraction_ops(layout: Layout) -> tuple[list[dict[str, Any]], Result]:
+    """Operations of the streaming pass up to its commit, and where the result then lies."""
+    index, knobs = layout.stream, layout.candidate.knobs
+    route, texts = layout.route(index), layout.texts(index)
+    packet = layout.packet
+    ops, time, _ = _fetch_and_collect(layout, route, _stream_time(layout, route), packet, False, texts)
+    flit = layout.flit_elements(layout.dtype)
+    if packet.extent > flit:
+        time = time[:-1]
+    whole = expression([packet], texts)
+    if packet.extent < flit:
+        whole = f"{whole} # {flit}"
+    broadcast = [] if knobs.refetch else layout.stationary_outputs
+    outer = [*time, *broadcast]
+    kept = [d for d in outer if layout.roles[d.axis] != K]
+    packet_kept = [] if layout.sums_packet else [packet]
+    ops += [
+        {"op": "contract_outer", "time": expression(outer, texts), "packet": whole, "trf": "w"},
+        {"op": "contract_packet", "packet": expression(packet_kept, texts)},
+        {"op": "contract_time", "time": expression(kept, texts)},
+    ]
+    lane = [layout.lane] if layout.lane else []
+    if knobs.lane_mode == "Interleaved":
+        kept, live = [*kept, *packet_kept], lane
+    else:
+        bus = min(BUS_ELEMENTS, positions(packet_kept))
+        wide = [packet.outer(packet.extent // bus)] if packet_kept else []
+        kept, live = [*kept, *lane, *wide], [packet.inner(bus)] if packet_kept else []
+    folded = padded_packet(live, BUS_ELEMENTS, texts)
+    ops.append({"op": "contract_lane", "time": expression(kept, texts), "packet": folded, "mode": knobs.lane_mode})
+    result = Result.of(layout, merged(kept), live)
+    return ops + result.commit_ops(layout), result
