@@ -1,0 +1,101 @@
+"""The kernel under construction: its steps in nested blocks, the names it uses, and the place in the text of every step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from tcptune.exec.rust.source import Place, Source
+from tcptune.exec.rust.types import TensorHint
+from tcptune.exec.rust.values import Pending
+from tcptune.ir.steps import KernelStep, Loop, RuntimeCount
+
+StepPath = tuple[int, ...]
+"""Where a step stands: its index in the kernel's steps, then in the body of that loop, and so on."""
+
+STATEMENT_NODES = ("let_declaration", "expression_statement", "block", "function_item", "source_file")
+
+
+@dataclass(frozen=True)
+class Span:
+    """The statement that a step comes from."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """A type that the text states although it follows from the value; to be compared when the kernel is checked (RUST-009)."""
+
+    tensor: str
+    hint: TensorHint
+    offset: int
+
+
+class Emitter:
+    """Collects steps."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.names: set[str] = set()
+        self.spans: dict[StepPath, Span] = {}
+        self.annotations: list[Annotation] = []
+        self._blocks: list[list[KernelStep | Pending]] = [[]]
+        self._path: list[int] = []
+
+    def fresh(self, wanted: str, suffix: str = "") -> str:
+        """A name that no tensor has yet: `wanted`, else with the suffix, else numbered."""
+        name, number = wanted, 1
+        if name in self.names and suffix and not wanted.endswith("_" + suffix):
+            wanted = name = f"{wanted}_{suffix}"
+        while name in self.names:
+            number += 1
+            name = f"{wanted}_{number}"
+        self.names.add(name)
+        return name
+
+    def add(self, step: KernelStep | Pending, node: Node) -> None:
+        """Appends a step that the expression at `node` makes."""
+        block = self._blocks[-1]
+        self.spans[(*self._path, len(block))] = self._span(node)
+        block.append(step)
+
+    def open_loop(self, node: Node) -> None:
+        """Begins the body of a loop; its steps follow until `close_loop`."""
+        path = (*self._path, len(self._blocks[-1]))
+        self.spans[path] = self._span(node)
+        self._path = list(path)
+        self._blocks.append([])
+
+    def close_loop(self, var: str, count: int | RuntimeCount, unroll: bool) -> None:
+        body = self._finish(self._blocks.pop())
+        self._path.pop()
+        self._blocks[-1].append(Loop(var, count, body, unroll))
+
+    def steps(self) -> tuple[KernelStep, ...]:
+        """All steps.
+
+        Raises:
+            RustError: RUST-004, nothing determines the type of a tensor made by ``new()``.
+        """
+        return self._finish(self._blocks[0])
+
+    def _finish(self, block: list[KernelStep | Pending]) -> tuple[KernelStep, ...]:
+        done: list[KernelStep] = []
+        for step in block:
+            if not isinstance(step, Pending):
+                done.append(step)
+            elif step.step is not None:
+                done.append(step.step)
+            else:
+                raise self.source.error(step.offset, "RUST-004", f"nothing determines the type of {step.name!r}", hint="annotate the `let`")
+        return tuple(done)
+
+    def _span(self, node: Node) -> Span:
+        """The place of the operation and the text of the chain it ends."""
+        start = node
+        while start.parent is not None and start.parent.type not in STATEMENT_NODES and start.parent.type != "for_expression":
+            start = start.parent
+        return Span(self.source.place(start.start_byte), self.source.text_of(node))

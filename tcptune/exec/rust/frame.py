@@ -1,0 +1,111 @@
+"""One activation of a function while it is read: its variables, type parameters and the evaluation of plain expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from tcptune.exec.rust.calls import path_of, referent
+from tcptune.exec.rust.emit import Emitter
+from tcptune.exec.rust.index import Linear, read_index
+from tcptune.exec.rust.module import Module, nearest
+from tcptune.exec.rust.source import Source
+from tcptune.exec.rust.types import TensorHint, TypeReader
+from tcptune.exec.rust.values import Context, Index, Pending, Tensor, Value, View, described
+
+CONTEXTS = ("main", "sub", "tdma", "pdma")
+
+
+@dataclass
+class Frame:
+    """Variables of one function under one call.
+
+    Attributes:
+        evaluate: the reader of expressions, given the name and type that the result should have.
+        depth: nesting of helper calls.
+    """
+
+    module: Module
+    types: TypeReader
+    emitter: Emitter
+    evaluate: Callable[[Frame, Node, str | None, TensorHint | None], Value]
+    variables: dict[str, Value] = field(default_factory=dict)
+    depth: int = 0
+
+    @property
+    def source(self) -> Source:
+        return self.module.source
+
+    def inner(self) -> Frame:
+        """A scope that sees these variables; what it declares ends with it."""
+        return Frame(self.module, self.types, self.emitter, self.evaluate, dict(self.variables), self.depth)
+
+    def value(self, node: Node, name: str | None = None, hint: TensorHint | None = None) -> Value:
+        """What an expression stands for; `name` is for a tensor it makes, `hint` its type."""
+        return self.evaluate(self, node, name, hint)
+
+    def variable(self, node: Node) -> Value:
+        """The value of a variable.
+
+        Raises:
+            RustError: RUST-005, it is not declared.
+        """
+        name = self.source.text_of(node)
+        if name in self.variables:
+            return self.variables[name]
+        if name in self.module.constants:
+            return Index(Linear(self.module.constants[name]))
+        raise self.source.error(node, "RUST-005", f"there is no variable {name!r}", hint=nearest(name, list(self.variables)))
+
+    def tensor(self, node: Node, what: str = "a tensor") -> Tensor:
+        """The tensor that an argument refers to; a view stands for its tensor or tile.
+
+        Raises:
+            RustError: RUST-006, it is something else.
+        """
+        return self.settled(self.value(referent(node)), node, what)
+
+    def settled(self, value: Value, node: Node, what: str = "a tensor") -> Tensor:
+        """The tensor behind a value; a read tile becomes a step of its own."""
+        if isinstance(value, Pending):
+            if value.tensor is None:
+                return Tensor(value.name, value.tier)
+            return value.tensor
+        if isinstance(value, View) and value.tile is None:
+            return value.tensor
+        if isinstance(value, Tensor):
+            return value
+        raise self.source.error(node, "RUST-006", f"expected {what}, got {described(value)}")
+
+    def context(self, node: Node) -> str:
+        """The context that an argument such as ``&mut device.tdma`` names."""
+        value = self.value(referent(node))
+        if isinstance(value, Context):
+            return value.name
+        raise self.source.error(node, "RUST-006", "expected a context", hint="&mut device.tdma")
+
+    def is_sub(self, node: Node) -> bool:
+        value = self.value(referent(node))
+        return isinstance(value, Context) and value.name == "sub"
+
+    def index(self, node: Node) -> Linear:
+        """An index expression in loop variables."""
+        return read_index(self.source, node, self._index_name)
+
+    def _index_name(self, node: Node) -> Linear:
+        path = path_of(self.source, node)
+        if len(path) == 2 and path[1] == "SIZE":
+            size = self.types.size_of(path[0])
+            if size is not None:
+                return Linear(size)
+            known = [*self.module.axes, *self.module.aliases]
+            raise self.source.error(node, "RUST-005", f"{path[0]!r} is neither an axis nor a mapping", hint=nearest(path[0], known))
+        value = self.variable(node) if len(path) == 1 else None
+        if isinstance(value, Index):
+            return value.value
+        bound = self.types.parameters.get(path[0]) if len(path) == 1 else None
+        if isinstance(bound, int):
+            return Linear(bound)
+        raise self.source.error(node, "RUST-007", f"{self.source.text_of(node)!r} is no index known when the kernel is read")

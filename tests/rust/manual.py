@@ -1,0 +1,42 @@
+"""Cuts complete device functions out of the manual, which is read only where the folder is present; nothing of it is kept here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+MANUAL = Path(__file__).resolve().parents[3] / "shared" / "manual" / "tcp-manual-ko.txt"
+_ITEM = re.compile(r"^(#\[device|pub fn |fn |axes!\[|(?:pub )?type |use |#!?\[|///|//)")
+
+
+def available() -> bool:
+    """Whether the manual is there."""
+    return MANUAL.is_file()
+
+
+def _lines() -> list[str]:
+    return MANUAL.read_text(encoding="utf-8").split("\n")
+
+
+def device_functions() -> dict[str, list[str]]:
+    """Name of a device function to the Rust files that the manual's page makes of it: its own text with the items around it."""
+    lines = _lines()
+    found: dict[str, list[str]] = {}
+    for at, line in enumerate(lines):
+        if line.startswith("#[device(") and lines[at + 1].startswith("pub fn "):
+            name = re.match(r"pub fn (\w+)", lines[at + 1])[1]
+            found.setdefault(name, []).append(_cut(lines, at))
+    return found
+
+
+def _cut(lines: list[str], at: int) -> str:
+    """The function that begins at line `at`, after the axes and aliases that stand closest before it, and the helpers of its chapter."""
+    end = next(i for i in range(at, len(lines)) if lines[i] == "}")
+    axes_at = max(i for i in range(at) if lines[i].startswith("axes!["))
+    prelude = []
+    for i in range(axes_at, at):
+        if lines[i].startswith(("axes![", "type ", "pub type ")):
+            prelude.append(lines[i])
+        elif lines[i].startswith("pub fn ") and not lines[i - 1].startswith("#[device"):
+            prelude.extend(lines[i : next(k for k in range(i, len(lines)) if lines[k] == "}") + 1])
+    return "\n".join([*prelude, "", *lines[at : end + 1], ""])
