@@ -16,6 +16,7 @@ from tcptune.ir import vector_ops as _registers_vector_operations  # noqa: F401
 from tcptune.ir.axes import Axes
 from tcptune.ir.ops import BeginInterleaved, CommitView, op_from_json
 from tcptune.ir.types import StreamType, TensorType, dtype
+from tcptune.model.engines.switch_bitmap import Routing
 from tcptune.model.numerics import numpy_dtype
 from tcptune.model.pipeline import Chain, apply_chain, check_chain
 from tcptune.model.stage import ChainEnv
@@ -106,10 +107,10 @@ def _position(final: StreamType | TensorType, chain: Chain) -> str:
 def compare_derived(chain: Chain, expect: Dict[str, Any]) -> None:
     """Compares every derived number that the case lists."""
     derived = chain.derived
+    routing = next((step.config for step in chain.steps if step.op.NAME == "switch"), None)
     for key, want in expect.items():
-        if key == "route":
-            config = next(step.config for step in chain.steps if step.op.NAME == "switch")
-            got: Any = [[s, t, *config.source_of(s, t)] for s, t, _, _ in want]
+        if routing is not None and (key == "route" or key.startswith("snoop_bitmap")):
+            got: Any = _routed(routing, key, want)
         elif key in derived:
             got = _plain(derived[key])
         else:
@@ -119,6 +120,15 @@ def compare_derived(chain: Chain, expect: Dict[str, Any]) -> None:
                 raise Mismatch(f"derived {key}: got {got!r}, expected {want!r}")
         else:
             expect_equal(f"derived {key}", got, want)
+
+
+def _routed(routing: Routing, key: str, want: Any) -> Any:
+    """The part of a switch's route that a case asks for."""
+    if key == "route":
+        return [[s, t, *routing.source_of(s, t)] for s, t, _, _ in want]
+    if key == "snoop_bitmap_ring_all":
+        return all(read == list(range(routing.ring_size)) for read in routing.snoop_bitmap_ring())
+    return routing.snoop_bitmap_ring() if key == "snoop_bitmap_ring" else routing.snoop_bitmap()
 
 
 def _plain(value: Any) -> Any:

@@ -137,9 +137,9 @@ def compare(final: StreamType | TensorType, got: Values, want: Callable[[dict[st
 def converted(values: Floats, op: Dict[str, Any]) -> Floats:
     """`values` after one converting operation, computed in float64 and rounded once."""
     if op["op"] == "fetch_zero_point_sub":
-        return values - op["zero_point"]
+        return np.asarray(values - op["zero_point"], np.float64)
     if op["op"] == "commit_cast_relu":
-        values = np.maximum(values, 0.0)
+        values = np.asarray(np.maximum(values, 0.0), np.float64)
     name = op["dtype"].name if isinstance(op["dtype"], DType) else str(op["dtype"])
     return np.asarray(values.astype(np.float32).astype(numpy_dtype(name)).astype(np.float64))
 

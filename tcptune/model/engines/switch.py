@@ -1,0 +1,248 @@
+"""Switch Engine: moves data between the slices of a cluster over a ring (SWITCH-001 to SWITCH-036).
+
+Five canonical configurations are checked by rebuilding their layout from the sizes they name; CustomBroadcast is checked by its seven
+constraints in `engines.switch_custom`. Forwarding is no configuration: a stream that needs no movement skips the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+
+from tcptune.errors import InputError, RuleViolation
+from tcptune.ir.cells import joint_table
+from tcptune.ir.mapping import Mapping, pair
+from tcptune.ir.ops import Op, Switch
+from tcptune.ir.types import StreamType
+from tcptune.model.engines.collect import aligned_packet_bytes, flits_of_bytes
+from tcptune.model.engines.switch_bitmap import NO_SOURCE, Routing
+from tcptune.model.engines.switch_custom import custom_routing, overlapping_symbol
+from tcptune.model.stage import ChainEnv, StageCost, Step
+from tcptune.model.values import Values
+
+HANDLES = (Switch,)
+
+CONFIGURATIONS: dict[str, tuple[str, ...]] = {
+    "Broadcast01": ("slice1", "slice0", "time0"),
+    "Broadcast1": ("slice1", "slice0"),
+    "Transpose": ("slice1", "slice0"),
+    "InterTranspose": ("slice1", "slice0", "time0"),
+    "TransposedBroadcast1": ("slice1", "slice0"),
+    "CustomBroadcast": ("ring_size",),
+}
+"""Configurations and the sizes each names (SWITCH-034)."""
+
+RULE_OF = {
+    "Broadcast01": "SWITCH-007",
+    "Broadcast1": "SWITCH-009",
+    "Transpose": "SWITCH-010",
+    "InterTranspose": "SWITCH-012",
+    "TransposedBroadcast1": "SWITCH-016",
+}
+"""Rule under which a wrong layout of a canonical configuration is reported (SWITCH-032)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """Input of a canonical configuration cut by its sizes, and its output Slice cut at the ring (SWITCH-003)."""
+
+    slice2: Mapping
+    slice1: Mapping
+    slice0: Mapping
+    out_slice2: Mapping
+    out_ring: Mapping
+
+
+def switch_cycles(ring_size: int, in_steps: int, flits_per_packet: int) -> int:
+    """Cycles of a switch: all sub-rings run in parallel (SWITCH-018)."""
+    return ring_size * in_steps * flits_per_packet
+
+
+def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
+    """Slice and Time after the switch; everything else is kept (SWITCH-001).
+
+    Raises:
+        RuleViolation: TU-004 for unaligned packets, SWITCH-002 if the slice count changes, SWITCH-003 for sizes that do not split the
+            slices, SWITCH-005 to SWITCH-016 for a canonical configuration, SWITCH-020 to SWITCH-033 for CustomBroadcast.
+    """
+    assert isinstance(op, Switch)
+    _check_sizes(op)
+    flits = flits_of_bytes(aligned_packet_bytes(stream, env.hw), env.hw)
+    if op.slice.size != stream.slice.size:
+        raise RuleViolation(
+            "SWITCH-002",
+            "the output Slice has another number of positions than the input Slice",
+            expected=stream.slice.size,
+            got=f"{op.slice} ({op.slice.size})",
+        )
+    routing = custom_routing(stream, op) if op.config.kind == "CustomBroadcast" else _canonical(stream, op, env)
+    cycles = switch_cycles(routing.ring_size, routing.in_steps, flits)
+    derived: dict[str, object] = {
+        "cycles": cycles,
+        "ring_size": routing.ring_size,
+        "sub_rings": routing.sub_rings,
+        "in_time_size": routing.in_steps,
+        "out_time_size": routing.out_steps,
+        "flits_per_packet": flits,
+        **_named_sizes(routing),
+    }
+    after = stream.with_(position="Switch", slice=op.slice, time=op.time)
+    return Step(op, stream, after, routing, derived, StageCost(cycles=cycles))
+
+
+def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]) -> Values:
+    """One gather over Slice and Time; what the result's mappings call padding is not defined."""
+    routing: Routing = step.config
+    in_slice, in_step = routing.route()
+    live = (in_slice != NO_SOURCE) & joint_table(step.after.slice, step.after.time).live  # type: ignore[union-attr]
+    return Values(values.data[:, :, in_slice, in_step], values.defined[:, :, in_slice, in_step] & live[:, :, None])
+
+
+def _check_sizes(op: Switch) -> None:
+    kind = op.config.kind
+    if kind not in CONFIGURATIONS:
+        raise RuleViolation(
+            "SWITCH-034",
+            f"there is no switch configuration {kind!r}",
+            expected=", ".join(CONFIGURATIONS),
+            got=kind,
+            nearest="omit the switch to forward" if kind == "Forwarding" else None,
+            also=("SWITCH-006",) if kind == "Forwarding" else (),
+        )
+    named = CONFIGURATIONS[kind]
+    for name in ("slice1", "slice0", "time0", "ring_size"):
+        size = getattr(op.config, name)
+        if (size is None) != (name not in named):
+            problem = f"needs the size {name!r}" if name in named else f"has no size {name!r}"
+            raise InputError(f"switch configuration {kind} {problem}", hint=f"sizes of {kind}: {', '.join(named)}")
+        if size is None or name == "ring_size":
+            continue
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            also = ("SWITCH-015",) if kind == "InterTranspose" and name == "time0" else ("SWITCH-008",) if name == "time0" else ()
+            raise RuleViolation("SWITCH-003", f"{name} must be a positive number", got=size, expected="1 or more", also=also)
+
+
+def _named_sizes(routing: Routing) -> dict[str, int]:
+    """Sizes of a canonical configuration under the names of its examples."""
+    if routing.is_custom:
+        return {}
+    sizes = {"slice2": routing.sub_rings, "slice1": routing.slice1, "slice0": routing.slice0}
+    if routing.kind == "Broadcast01":
+        sizes |= {"time1": routing.in_steps // routing.time0, "time0": routing.time0}
+    if routing.kind == "InterTranspose":
+        time2 = routing.in_steps // (routing.slice1 * routing.time0)
+        sizes |= {"time2": time2, "time1": routing.slice1, "time0": routing.time0}
+    return sizes
+
+
+# --- canonical configurations -----------------------------------------------------------------------------------------------------
+
+
+def _canonical(stream: StreamType, op: Switch, env: ChainEnv) -> Routing:
+    _check_split(stream, op, env)
+    config = op.config
+    assert config.slice1 is not None and config.slice0 is not None
+    ring = config.slice1 * config.slice0
+    slice2, inner = stream.slice.split_at(ring)
+    slice1, slice0 = inner.split_at(config.slice0)
+    out_slice2, out_ring = op.slice.split_at(ring)
+    split = _Split(slice2, slice1, slice0, out_slice2, out_ring)
+    if config.kind == "InterTranspose":
+        _check_inter_transpose(stream, op, split)
+    elif config.kind == "Transpose":
+        _check_transpose(stream, op, split)
+    else:
+        _check_broadcast(stream, op, split)
+    return Routing(config.kind, stream.slice.size, ring, stream.time.size, op.time.size, config.slice1, config.slice0, config.time0 or 1)
+
+
+def _check_split(stream: StreamType, op: Switch, env: ChainEnv) -> None:
+    """SWITCH-003 and the divisibility rules of the configurations with a time split (SWITCH-008, SWITCH-013, SWITCH-015)."""
+    config, slices, steps = op.config, stream.slice.size, stream.time.size
+    assert config.slice1 is not None and config.slice0 is not None
+    ring = config.slice1 * config.slice0
+    if config.kind == "InterTranspose" and (slices != env.hw.slices_per_cluster or slices % ring):
+        raise RuleViolation(
+            "SWITCH-013",
+            f"slice1 = {config.slice1} and slice0 = {config.slice0} do not split {slices} slices into slice2 * slice1 * slice0 = 256",
+            expected=env.hw.slices_per_cluster,
+            got=slices,
+            also=("SWITCH-003",) if slices % ring else (),
+        )
+    if slices % ring:
+        raise RuleViolation(
+            "SWITCH-003", f"slice1 * slice0 = {ring} does not divide the {slices} slices", expected=f"a divisor of {slices}", got=ring
+        )
+    if config.time0 is None:
+        return
+    unit = config.time0 * (config.slice1 if config.kind == "InterTranspose" else 1)
+    if steps % unit:
+        rule, what = ("SWITCH-015", "slice1 * time0") if config.kind == "InterTranspose" else ("SWITCH-008", "time0")
+        raise RuleViolation(rule, f"{what} = {unit} does not divide the {steps} time steps", expected=f"a divisor of {steps}", got=unit)
+
+
+def _check_transpose(stream: StreamType, op: Switch, split: _Split) -> None:
+    if not op.time.equivalent(stream.time):
+        raise RuleViolation("SWITCH-011", "a transpose keeps the time", expected=stream.time, got=op.time, nearest=f"time = {stream.time}")
+    out = pair(split.slice2, split.slice0, split.slice1)
+    if not op.slice.equivalent(out):
+        raise RuleViolation("SWITCH-010", "slice1 and slice0 do not trade places", expected=out, got=op.slice, nearest=f"slice = {out}")
+
+
+def _check_inter_transpose(stream: StreamType, op: Switch, split: _Split) -> None:
+    config = op.config
+    assert config.time0 is not None and config.slice1 is not None
+    time2, inner = stream.time.split_at(config.slice1 * config.time0)
+    time1, time0 = inner.split_at(config.time0)
+    out_slice, out_time = pair(split.slice2, time1, split.slice0), pair(time2, time0, split.slice1)
+    if op.slice.equivalent(out_slice) and op.time.equivalent(out_time):
+        return
+    entering = [m.size for m in op.slice.terms() if set(m.axes) & (set(stream.time.axes) - set(stream.slice.axes))]
+    swaps_other_size = len(entering) == 1 and entering[0] != config.slice1
+    raise RuleViolation(
+        "SWITCH-012",
+        "slice1 and time1 do not trade places",
+        expected=f"slice = {out_slice}; time = {out_time}",
+        got=f"slice = {op.slice}; time = {op.time}",
+        nearest=f"slice = {out_slice}, time = {out_time}",
+        also=("SWITCH-014",) if swaps_other_size or op.time.size != stream.time.size else (),
+    )
+
+
+def _check_broadcast(stream: StreamType, op: Switch, split: _Split) -> None:
+    """Broadcast01, Broadcast1 and TransposedBroadcast1: kept parts in place, moved parts in Time, something new in the vacated slots."""
+    config = op.config
+    assert config.slice1 is not None and config.slice0 is not None
+    rule = RULE_OF[config.kind]
+    if config.kind == "Broadcast01":
+        assert config.time0 is not None
+        time1, time0 = stream.time.split_at(config.time0)
+        out_time = pair(time1, split.slice1, time0, split.slice0)
+        slot, kept_size, kept, out_kept = split.out_ring, 1, None, None
+    else:
+        kept_size = config.slice0 if config.kind == "Broadcast1" else config.slice1
+        kept, moved = (split.slice0, split.slice1) if config.kind == "Broadcast1" else (split.slice1, split.slice0)
+        out_time = pair(stream.time, moved)
+        slot, out_kept = split.out_ring.split_at(kept_size)
+    wanted = ", ".join(str(m) for m in (split.slice2, f"[{slot.size} new positions]", kept) if m is not None)
+    if not op.time.equivalent(out_time):
+        raise RuleViolation(rule, f"wrong time for {config.kind}", expected=out_time, got=op.time, nearest=f"time = {out_time}")
+    if not split.out_slice2.equivalent(split.slice2) or (kept is not None and out_kept is not None and not out_kept.equivalent(kept)):
+        raise RuleViolation(rule, f"wrong slice for {config.kind}", expected=wanted, got=op.slice, nearest=f"slice = {wanted}")
+    _check_new(stream, op, slot, wanted)
+
+
+def _check_new(stream: StreamType, op: Switch, slot: Mapping, wanted: str) -> None:
+    """SWITCH-005 for the filling of the vacated slot."""
+    old = [name for name in slot.axes if name in stream.slice.axes or name in stream.time.axes]
+    twice = overlapping_symbol(slot)
+    if old or twice:
+        problem = f"axis {old[0]} is in the input already" if old else f"axis {twice} fills two places"
+        raise RuleViolation(
+            "SWITCH-005",
+            f"the vacated slice positions take new axes, a broadcast or padding; {problem}",
+            expected=wanted,
+            got=op.slice,
+            nearest=f"fill the slot with 1 # {slot.size} or a new axis of {slot.size}",
+            also=("SWITCH-036", RULE_OF[op.config.kind]),
+        )
