@@ -1,4 +1,7 @@
-"""Algebra of mappings: equivalence, splitting, division, containment, permutation."""
+"""Algebra of mappings on the symbolic view: equivalence, splitting, division, containment, permutation (MAP-020 to MAP-023).
+
+Nothing here enumerates positions of mappings whose digits line up; results are cached by identity, as nodes are hash-consed.
+"""
 
 from __future__ import annotations
 
@@ -6,75 +9,140 @@ from functools import lru_cache
 
 import numpy as np
 
-from tcptune.errors import RuleViolation
-from tcptune.ir.cells import table
-from tcptune.ir.mapping import Mapping, Modulo, Stride, pair
+from tcptune.errors import RuleViolation, WorkError
+from tcptune.ir.algebra_cases import cases, same_cells
+from tcptune.ir.algebra_terms import Term, from_terms, live_terms, regular, remove, simplify, split_terms, terms_of
+from tcptune.ir.cells import cells_at
+from tcptune.ir.mapping import Mapping, Modulo, Padding, Resize, Stride, Symbol
+
+_ENUMERATION_LIMIT = 2**22
+"""Positions up to which a question that case splitting gives up is answered by looking at every position."""
+
+_CACHE = 65_536
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=_CACHE)
 def equivalent(a: Mapping, b: Mapping) -> bool:
-    """Same size and same finalised cell at every position (MAP-020)."""
+    """Same size and same finalised cell at every position (MAP-020).
+
+    Raises:
+        WorkError: the digits do not line up and the mappings are too large to look at every position.
+    """
     if a is b:
         return True
     if a.size != b.size:
         return False
-    ta, tb = table(a), table(b)
-    if not np.array_equal(ta.kind, tb.kind):
-        return False
+    try:
+        return same_cells(a, b)
+    except WorkError:
+        if a.size > _ENUMERATION_LIMIT:
+            raise
+    positions = np.arange(a.size, dtype=np.int64)
+    first, second = cells_at(a, positions), cells_at(b, positions)
     zeros = np.zeros(1, np.int64)
-    return all(bool(np.all(ta.coords.get(n, zeros) == tb.coords.get(n, zeros))) for n in {*ta.coords, *tb.coords})
+    return bool(np.array_equal(first.kind, second.kind)) and all(
+        bool(np.all(first.coords.get(n, zeros) == second.coords.get(n, zeros))) for n in {*first.coords, *second.coords}
+    )
 
 
+@lru_cache(maxsize=_CACHE)
 def split_at(m: Mapping, n: int) -> tuple[Mapping, Mapping]:
-    """``(m / n, m % n)``, cut between terms where possible."""
-    if n < 1 or m.size % n:
-        Stride(m, n)
-    inner: list[Mapping] = []
-    outer = m.terms()
-    below = 1
-    while below < n:
-        term = outer.pop()
-        if n % (below * term.size) == 0:
-            inner.insert(0, term)
-            below *= term.size
-            continue
-        step = n // below
-        if n % below or term.size % step:
-            return Stride(m, n), Modulo(m, n)
-        outer.append(Stride(term, step))
-        inner.insert(0, Modulo(term, step))
-        below = n
-    return pair(*outer), pair(*inner)
+    """``(m / n, m % n)`` in simplest form.
+
+    Raises:
+        RuleViolation: MAP-010, n does not divide the size.
+    """
+    outer = Stride(m, n)
+    if not regular(m):
+        return outer, Modulo(m, n)
+    cut = split_terms(simplify(m), n)
+    if cut is not None:
+        return cut
+    return simplify(outer), simplify(Modulo(m, n))
 
 
+@lru_cache(maxsize=_CACHE)
 def live_size(m: Mapping) -> int:
     """Number of live positions."""
-    return int(np.count_nonzero(table(m).kind == 0))
+    return sum(box.volume for box, (cell,) in cases(m.size, m) if cell.kind is None)
 
 
+@lru_cache(maxsize=_CACHE)
 def is_broadcast_free(m: Mapping) -> bool:
-    """Whether no two live positions hold the same index."""
-    cells = table(m)
-    rows = np.stack([c[cells.live] for c in cells.coords.values()]) if cells.coords else np.zeros((1, live_size(m)), np.int64)
-    return bool(np.unique(rows, axis=1).shape[1] == rows.shape[1])
+    """Whether no two live positions hold the same index; digits that overlap count as repeating."""
+    reach: dict[Mapping, int] = {}
+    for term in reversed(live_terms(m)):
+        operand = term.operand
+        if operand is None or term.weight < reach.get(operand, 1):
+            return False
+        reach[operand] = reach.get(operand, 1) + term.weight * (term.extent - 1)
+    return all(isinstance(operand, Symbol) or is_broadcast_free(operand) for operand in reach)
 
 
+@lru_cache(maxsize=_CACHE)
 def divide(m: Mapping, part: Mapping) -> Mapping:
-    """What is left of `m` when the terms of `part` are taken out."""
-    rest = m.terms()
-    for term in part.terms():
-        for place, candidate in enumerate(rest):
-            if candidate is term:
-                del rest[place]
-                break
-        else:
-            raise RuleViolation("MAP-023", f"{term} is not a part of {m}", expected=str(m), got=str(part))
-    return pair(*rest)
+    """What is left of `m` when the digits of `part` are taken out; the places close up.
+
+    Before -> after: ``A, B`` by ``B % 4`` -> ``A, B / 4``; ``A # 16 / 4, B, A # 16 % 4`` by ``A # 16`` -> ``B``.
+
+    Raises:
+        RuleViolation: MAP-023, `part` is not a part of `m`.
+    """
+    return _carve(m, part, relaxed=False)
 
 
+@lru_cache(maxsize=_CACHE)
 def divide_relaxed(m: Mapping, part: Mapping) -> Mapping:
-    """As `divide`."""
-    return divide(m, part)
+    """As `divide`, but a resized or padded term of `part` may cover its whole operand, and padding of `m` around a term goes with it.
+
+    Raises:
+        RuleViolation: MAP-023, not even that holds.
+    """
+    return _carve(m, part, relaxed=True)
+
+
+def _carve(m: Mapping, part: Mapping, relaxed: bool) -> Mapping:
+    rest = terms_of(m)
+    for term in terms_of(part):
+        left = remove(rest, term)
+        if left is None and relaxed:
+            left = _remove_relaxed(rest, term)
+        if left is None:
+            raise RuleViolation(
+                "MAP-023",
+                f"{term.mapping()} is not a part of the mapping",
+                expected=f"digits of {m}",
+                got=part,
+                nearest=_nearest_part(rest, term),
+            )
+        rest = left
+    return from_terms(rest)
+
+
+def _nearest_part(rest: list[Term], term: Term) -> str | None:
+    """The terms of `rest` that share the operand or an axis with `term`."""
+    axes = set(term.operand.axes) if term.operand is not None else set()
+    near = [t.mapping() for t in rest if t.operand is not None and axes & set(t.operand.axes)]
+    return ", ".join(str(n) for n in near) or None
+
+
+def _remove_relaxed(rest: list[Term], term: Term) -> list[Term] | None:
+    operand = term.operand
+    for place, candidate in enumerate(rest):  # the candidate is the term with padding or a resize around it
+        inside = candidate.operand
+        if candidate.weight != 1 or inside is None or candidate.extent != inside.size:
+            continue
+        while isinstance(inside, (Padding, Resize)):
+            inside = inside.inner
+            if inside is term.mapping() or inside is operand:
+                return rest[:place] + rest[place + 1 :]
+    if isinstance(operand, (Padding, Resize)) and term.weight == 1 and term.extent == operand.size:
+        left: list[Term] | None = rest
+        for inner in terms_of(operand.inner):
+            found = None if left is None else remove(left, inner)
+            left = _remove_relaxed(left, inner) if found is None and left is not None else found
+        return left
+    return None
 
 
 def contains(m: Mapping, part: Mapping) -> bool:
@@ -86,16 +154,15 @@ def contains(m: Mapping, part: Mapping) -> bool:
     return True
 
 
+@lru_cache(maxsize=_CACHE)
 def is_permutation_of(a: Mapping, b: Mapping) -> bool:
-    """Whether both hold the same indices equally often."""
+    """Whether both have the same size and hold the same indices equally often, in whatever order and with padding wherever it is."""
     if a.size != b.size:
         return False
-    names = sorted({*a.axes, *b.axes})
-
-    def rows(m: Mapping) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-        cells = table(m)
-        zeros = np.zeros(m.size, np.int64)
-        stacked = np.stack([cells.kind.astype(np.int64), *(cells.coords.get(n, zeros) for n in names)])
-        return stacked[:, np.lexsort(stacked)]
-
-    return bool(np.array_equal(rows(a), rows(b)))
+    left = live_terms(b)
+    for term in live_terms(a):
+        found = remove(left, term)
+        if found is None:
+            return False
+        left = found
+    return not left

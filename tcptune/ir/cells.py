@@ -72,7 +72,7 @@ class CellTable:
     @property
     def live(self) -> npt.NDArray[np.bool_]:
         """Where cells are live."""
-        return self.kind == LIVE
+        return np.equal(self.kind, LIVE)
 
     def cell(self, *position: int) -> Cell:
         """One cell of the table."""
