@@ -2,7 +2,8 @@
 
 The grammar (S name)::
 
-    operand = Constant(number) | VrfOperand(name S) | StashOperand | TernaryOperand(operand0, operand1) | Branched({Slot(slot, guard, value)})
+    operand = Constant(number) | VrfOperand(name S) | StashOperand | TernaryOperand(operand0, operand1)
+            | Branched({Slot(slot, guard, value)})
     guard   = TagGuard(pattern of One | Zero | Ignore, LSB first; negated)
     mode    = TagMode(kind S, {Comparison(test S, boundary)}, axis S)
 

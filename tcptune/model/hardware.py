@@ -100,6 +100,7 @@ class Hardware:
     axi_beat_bytes: int = 16  # DMA-022
     engine_bytes_per_cycle: int = 256  # DMA-024
     pcie_bytes_per_cycle: int = 30  # PCIE-004
+    reported_peak_bytes_per_cycle: int = 1_360  # VT-028: peak that the vendor's utilisation figures divide by
     dma_alignment_bytes: int = 8  # DMA-005, DMA-019, DMA-020
     unaligned_dm_write_factor: int = 3  # DMA-021
     unaligned_hbm_read_factor: int = 2  # HBM-009

@@ -274,7 +274,7 @@ def tree_of_lanes(function: Binary, flits: Array) -> Array:
 
 def fold(function: Binary, steps: Array) -> Array:
     """Left fold over axis 0, in time order or in ring order (ISR-011)."""
-    result = steps[0]
+    result: Array = steps[0]
     for step in steps[1:]:
         result = function(result, step)
     return result
