@@ -59,6 +59,11 @@ class DmaTiming:
     hbm_request: Constant | None
     hbm_row_switch: Constant | None
 
+    @property
+    def pays_every_command(self) -> bool:
+        """Whether each command of an engine pays its own startup (DMA-026); the vendor's schedules show one start a transfer."""
+        return self.hbm_request is not None
+
 
 _FIT = "in-sample fit to 60 load and 15 store shapes of published schedules"
 

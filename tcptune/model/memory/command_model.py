@@ -105,12 +105,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Command:
-    """One paired sequencer (DMA-010): loop counts, packet bytes, and both sides."""
+    """One paired sequencer (DMA-010): loop counts, packet bytes, and both sides; `terms` name the loops in axes."""
 
     counts: tuple[int, ...]
     packet_bytes: int
     read: Side
     write: Side
+    terms: tuple[str, ...] = ()
 
     @property
     def packets(self) -> int:

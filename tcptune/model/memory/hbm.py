@@ -39,10 +39,27 @@ _XOR_BITS = range(13, 29)
 """HBM-006: address bits that are also folded into the channel."""
 
 
+def _field_runs() -> tuple[tuple[int, str, int, int], ...]:
+    """(lowest address bit, field, lowest field bit, width) of neighbouring bits that go together into one field."""
+    runs: list[tuple[int, str, int, int]] = []
+    for bit, (name, position) in sorted(_MAIN_FIELD.items()):
+        if runs:
+            low, field, first, width = runs[-1]
+            if field == name and bit == low + width and position == first + width:
+                runs[-1] = (low, field, first, width + 1)
+                continue
+        runs.append((bit, name, position, 1))
+    return tuple(runs)
+
+
+_FIELD_RUNS = _field_runs()
+_CHANNEL_WIDTH = RNGD.hbm_channels_per_stack.bit_length() - 1
+
+
 def channel_bits(channel_bit: int) -> tuple[int, ...]:
     """Address bits whose exclusive or is `channel_bit` (0 to 3) of the channel (HBM-006)."""
     own = next(bit for bit, field in _MAIN_FIELD.items() if field == ("channel", channel_bit))
-    return (own, *(bit for bit in _XOR_BITS if (bit - own) % 4 == 0))
+    return (own, *(bit for bit in _XOR_BITS if (bit - own) % _CHANNEL_WIDTH == 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +75,7 @@ class BitUse:
 def bit_use(bit: int) -> BitUse:
     """Meaning of one address bit (HBM-005)."""
     field, position = _MAIN_FIELD[bit]
-    folded = (bit - min(_XOR_BITS)) % 4 if bit in _XOR_BITS else None
+    folded = (bit - min(_XOR_BITS)) % _CHANNEL_WIDTH if bit in _XOR_BITS else None
     return BitUse(field, position, folded, also_row=bit == SLICE_HIGH_BIT)
 
 
@@ -102,14 +119,10 @@ def decode(addresses: Addresses | Sequence[int] | int, hw: Hardware = RNGD) -> D
             also=("HBM-002",),
         )
     fields = {name: np.zeros_like(a) for name in ("stack", "channel", "bank_group", "bank", "slice", "row", "byte")}
-    for bit, (name, position) in _MAIN_FIELD.items():
-        if name != "channel":
-            fields[name] = fields[name] | ((a >> bit & 1) << position)
-    for j in range(hw.hbm_channels_per_stack.bit_length() - 1):
-        folded = np.zeros_like(a)
-        for bit in channel_bits(j):
-            folded ^= a >> bit & 1
-        fields["channel"] = fields["channel"] | (folded << j)
+    for low, name, position, width in _FIELD_RUNS:
+        fields[name] = fields[name] | ((a >> low & (1 << width) - 1) << position)
+    for low in range(_XOR_BITS.start, _XOR_BITS.stop, _CHANNEL_WIDTH):
+        fields["channel"] ^= a >> low & (1 << _CHANNEL_WIDTH) - 1
     high = (a >> SLICE_HIGH_BIT & 1).astype(bool)
     row_top = _MAIN_FIELD[ROW_HIGH_BIT][1]
     fields["slice"] = np.where(high, 2, fields["slice"])
