@@ -20,6 +20,7 @@ from tcptune.ir.ops import Op
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model import engines
 from tcptune.model.stage import ChainEnv, StageCost, Step
+from tcptune.model.tensor_unit import engine_name
 from tcptune.model.values import Values
 
 FETCHED = ("Fetch", "FetchChipLift", "FetchClusterLift", "FetchSliceLift")
@@ -95,6 +96,18 @@ STAGING_REFUSALS = {
     "vector_init": "VE-001",
     "to_vrf": "VRF-003",
 }
+
+
+MAIN_ONLY = {
+    "fetch_table_lookup": ("FA-003", "TU-009"),
+    "contract_outer": ("TU-009", "CE-002"),
+    "contract_packet": ("TU-009", "CE-002"),
+    "contract_time": ("TU-009", "CE-002"),
+    "contract_lane": ("TU-009", "CE-002"),
+    "commit_cast": ("CADAPT-002",),
+    "commit_cast_relu": ("CADAPT-002",),
+}
+"""Operations that the sub context lacks, and the rules that say so (TU-009, FA-003, CE-002, CADAPT-002)."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +221,7 @@ def require_entry(stream: StreamType, op: Op) -> None:
         where = ENTRY_POSITIONS.get(op.NAME, ("a position inside the Vector Engine",))
         raise RuleViolation(
             rules[0],
-            f"{op.NAME} cannot be called at position {position}",
+            f"{op.NAME} ({engine_name(op.NAME)} engine) cannot be called at position {position}",
             expected=f"{op.NAME} at {', '.join(where)}",
             got=position,
             nearest=f"at {position}: {offered}",
@@ -222,6 +235,24 @@ def require_entry(stream: StreamType, op: Op) -> None:
             expected="switch, collect, then contract_outer",
             got=op.NAME,
             also=(refusal,) if refusal else (),
+        )
+
+
+def require_context(operation: str, context: str) -> None:
+    """Refuses what the sub context lacks.
+
+    Raises:
+        RuleViolation: TU-009, FA-003, CE-002 or CADAPT-002.
+    """
+    rules = MAIN_ONLY.get(operation, ())
+    if context != "main" and rules:
+        raise RuleViolation(
+            rules[0],
+            f"{operation} runs in the main context only",
+            expected="main",
+            got=context,
+            nearest="run this pass on main and let sub fill the register file",
+            also=rules[1:],
         )
 
 
@@ -265,6 +296,7 @@ def check_chain(start: StreamType, ops: Iterable[Op], env: ChainEnv) -> Chain:
         if op.NAME == "begin_interleaved" and steps:
             raise RuleViolation("FETCH-008", "begin_interleaved starts a chain, nothing comes before it", also=("TU-011",))
         require_entry(stream, op)
+        require_context(op.NAME, env.context)
         step = cast(Step, engine_of(op).check(stream, op, env))
         steps.append(step)
         stream = step.after

@@ -108,10 +108,10 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
     """Element type after one stage; all mappings are kept (FA-006).
 
     Raises:
-        RuleViolation: FA-002 or FA-003 for a lookup, FA-007 or FA-008 for a cast, FA-011 or FA-012 for a zero point.
+        RuleViolation: FA-002 for a lookup, FA-007 or FA-008 for a cast, FA-011 or FA-012 for a zero point.
     """
     if isinstance(op, FetchTableLookup):
-        _check_lookup(stream.dtype, op, env)
+        _check_lookup(stream.dtype, op)
         return _converted(stream, op, "FetchTableLookup", StageCost())
     if isinstance(op, FetchCast):
         _check_cast(stream.dtype, op)
@@ -125,16 +125,7 @@ def _converted(stream: StreamType, op: FetchTableLookup | FetchCast | FetchZeroP
     return Step(op, stream, stream.with_(position=position, dtype=op.dtype), cost=cost)
 
 
-def _check_lookup(source: DType, op: FetchTableLookup, env: ChainEnv) -> None:
-    if env.context != "main":
-        raise RuleViolation(
-            "FA-003",
-            "the table register exists in the main context only",
-            expected="main",
-            got=env.context,
-            nearest="decode on main, commit to DM, then store the decoded tensor on sub",
-            also=("TU-009",),
-        )
+def _check_lookup(source: DType, op: FetchTableLookup) -> None:
     legal = LOOKUPS.get(source.name, ())
     if op.dtype.name not in legal:
         raise _refuse_type("FA-002", op, source, op.dtype, legal)

@@ -6,7 +6,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.mapping import pair
+from tcptune.ir.mapping import Mapping, pair
 from tcptune.ir.ops import Op, ToTrf, ToVrf
 from tcptune.ir.types import DType, StreamType, TensorType, dtype
 from tcptune.model.engines.collect import flit_elements
@@ -53,10 +53,45 @@ class TrfStore:
 
 @dataclass(frozen=True, slots=True)
 class VrfStore:
-    """A store into the VRF: bytes a slice and the contexts it holds until it is done (VRF-005)."""
+    """A store into the VRF: bytes a slice, and the contexts it holds until the command is done (VRF-005)."""
 
     bytes_per_slice: int
     contexts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreRoute:
+    """A way into a register file (TRF-015, VRF-009, VRF-010).
+
+    Attributes:
+        name: the operations, or the short command.
+        data_source: what is stored.
+        contiguous_only: the DM access has neither gap nor reordering; see `is_short_store`.
+        bypasses: stages that it does without.
+    """
+
+    name: str
+    data_source: str = "DM"
+    contiguous_only: bool = False
+    bypasses: tuple[str, ...] = ()
+
+
+STORE_ROUTES = {
+    "Trf": (
+        StoreRoute("Fetch -> Switch -> Collect -> to_trf"),
+        StoreRoute("StoTRF short command", contiguous_only=True, bypasses=("Fetch", "Switch", "Collect", "to_trf")),
+    ),
+    "Vrf": (
+        StoreRoute("Fetch -> Switch -> Collect -> to_vrf"),
+        StoreRoute("StoVRF short command", contiguous_only=True, bypasses=("Fetch", "Switch", "Collect", "to_vrf")),
+        StoreRoute("vector_final -> to_vrf", data_source="values computed by the pass"),
+    ),
+}
+
+
+def is_short_store(source: Mapping, target: TensorType) -> bool:
+    """Whether a short command can load `target` from the DM elements `source`: same cells, same order (TRF-015, VRF-009)."""
+    return source.equivalent(pair(target.lane, target.element))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ constraints in `engines.switch_custom`. Forwarding is no configuration: a stream
 from __future__ import annotations
 
 from collections.abc import Mapping as Dict
-from dataclasses import dataclass
+from math import prod
 
 from tcptune.errors import InputError, RuleViolation
 from tcptune.ir.cells import joint_table
@@ -15,7 +15,7 @@ from tcptune.ir.mapping import Mapping, pair
 from tcptune.ir.ops import Op, Switch
 from tcptune.ir.types import StreamType
 from tcptune.model.engines.collect import aligned_packet_bytes, flits_of_bytes
-from tcptune.model.engines.switch_bitmap import NO_SOURCE, Routing
+from tcptune.model.engines.switch_bitmap import LAYOUTS, NO_SOURCE, Routing, is_new
 from tcptune.model.engines.switch_custom import custom_routing, overlapping_symbol
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
@@ -40,17 +40,6 @@ RULE_OF = {
     "TransposedBroadcast1": "SWITCH-016",
 }
 """Rule under which a wrong layout of a canonical configuration is reported (SWITCH-032)."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Split:
-    """Input of a canonical configuration cut by its sizes, and its output Slice cut at the ring (SWITCH-003)."""
-
-    slice2: Mapping
-    slice1: Mapping
-    slice0: Mapping
-    out_slice2: Mapping
-    out_ring: Mapping
 
 
 def switch_cycles(ring_size: int, in_steps: int, flits_per_packet: int) -> int:
@@ -123,37 +112,67 @@ def _check_sizes(op: Switch) -> None:
 
 
 def _named_sizes(routing: Routing) -> dict[str, int]:
-    """Sizes of a canonical configuration under the names of its examples."""
+    """Sizes of a canonical configuration under the names of its examples; Time is named where the configuration cuts it."""
     if routing.is_custom:
         return {}
-    sizes = {"slice2": routing.sub_rings, "slice1": routing.slice1, "slice0": routing.slice0}
-    if routing.kind == "Broadcast01":
-        sizes |= {"time1": routing.in_steps // routing.time0, "time0": routing.time0}
-    if routing.kind == "InterTranspose":
-        time2 = routing.in_steps // (routing.slice1 * routing.time0)
-        sizes |= {"time2": time2, "time1": routing.slice1, "time0": routing.time0}
-    return sizes
+    cuts_time = "time0" in CONFIGURATIONS[routing.kind]
+    names = ("slice2", "slice1", "slice0", *(LAYOUTS[routing.kind].in_time if cuts_time else ()))
+    return {name: routing.part_sizes[name] for name in names}
 
 
 # --- canonical configurations -----------------------------------------------------------------------------------------------------
 
 
 def _canonical(stream: StreamType, op: Switch, env: ChainEnv) -> Routing:
+    """Checks a canonical configuration against the layout rebuilt from its sizes (SWITCH-032)."""
     _check_split(stream, op, env)
-    config = op.config
+    config, layout = op.config, LAYOUTS[op.config.kind]
     assert config.slice1 is not None and config.slice0 is not None
     ring = config.slice1 * config.slice0
-    slice2, inner = stream.slice.split_at(ring)
-    slice1, slice0 = inner.split_at(config.slice0)
-    out_slice2, out_ring = op.slice.split_at(ring)
-    split = _Split(slice2, slice1, slice0, out_slice2, out_ring)
-    if config.kind == "InterTranspose":
-        _check_inter_transpose(stream, op, split)
-    elif config.kind == "Transpose":
-        _check_transpose(stream, op, split)
-    else:
-        _check_broadcast(stream, op, split)
-    return Routing(config.kind, stream.slice.size, ring, stream.time.size, op.time.size, config.slice1, config.slice0, config.time0 or 1)
+    routing = Routing(config.kind, stream.slice.size, ring, stream.time.size, op.time.size, config.slice1, config.slice0, config.time0 or 1)
+    sizes = routing.part_sizes
+    parts = {**_cut(stream.slice, layout.in_slice, sizes), **_cut(stream.time, layout.in_time, sizes)}
+    time = pair(*(parts[p] for p in layout.out_time))
+    wanted = ", ".join(f"[{sizes[p]} new positions]" if is_new(p) else f"[{parts[p]}]" for p in layout.out_slice if sizes[p] > 1)
+    if not op.time.equivalent(time):
+        raise _wrong_layout(stream, op, "time", time)
+    out_parts = _cut(op.slice, layout.out_slice, sizes)
+    if not all(is_new(p) or out_parts[p].equivalent(parts[p]) for p in layout.out_slice):
+        exact = None if any(is_new(p) for p in layout.out_slice) else pair(*(parts[p] for p in layout.out_slice))
+        raise _wrong_layout(stream, op, "slice", exact or wanted)
+    filling = pair(*(out_parts[p] for p in layout.out_slice if is_new(p)))
+    _check_new(stream, op, filling, wanted)
+    return routing
+
+
+def _cut(mapping: Mapping, parts: tuple[str, ...], sizes: dict[str, int]) -> dict[str, Mapping]:
+    """The parts of a mapping by position, whatever axes they come from (SWITCH-003)."""
+    found: dict[str, Mapping] = {}
+    for part in reversed(parts[1:]):
+        mapping, found[part] = mapping.split_at(sizes[part])
+    return {**found, parts[0]: mapping}
+
+
+def _wrong_layout(stream: StreamType, op: Switch, level: str, expected: object) -> RuleViolation:
+    kind = op.config.kind
+    rule = "SWITCH-011" if kind == "Transpose" and level == "time" else RULE_OF[kind]
+    also = _swap_sizes_differ(stream, op) if kind == "InterTranspose" else ()
+    got = op.time if level == "time" else op.slice
+    return RuleViolation(
+        rule,
+        f"the {level} is not the one that {kind} gives",
+        expected=expected,
+        got=got,
+        nearest=f"{level} = {expected}",
+        also=(*also, "SWITCH-032"),
+    )
+
+
+def _swap_sizes_differ(stream: StreamType, op: Switch) -> tuple[str, ...]:
+    """SWITCH-014 where the part of Time that enters Slice has another size than slice1."""
+    from_time = set(stream.time.axes) - set(stream.slice.axes)
+    entering = [m.size for m in op.slice.terms() if from_time & set(m.axes)]
+    return ("SWITCH-014",) if entering and prod(entering) != op.config.slice1 else ()
 
 
 def _check_split(stream: StreamType, op: Switch, env: ChainEnv) -> None:
@@ -179,57 +198,6 @@ def _check_split(stream: StreamType, op: Switch, env: ChainEnv) -> None:
     if steps % unit:
         rule, what = ("SWITCH-015", "slice1 * time0") if config.kind == "InterTranspose" else ("SWITCH-008", "time0")
         raise RuleViolation(rule, f"{what} = {unit} does not divide the {steps} time steps", expected=f"a divisor of {steps}", got=unit)
-
-
-def _check_transpose(stream: StreamType, op: Switch, split: _Split) -> None:
-    if not op.time.equivalent(stream.time):
-        raise RuleViolation("SWITCH-011", "a transpose keeps the time", expected=stream.time, got=op.time, nearest=f"time = {stream.time}")
-    out = pair(split.slice2, split.slice0, split.slice1)
-    if not op.slice.equivalent(out):
-        raise RuleViolation("SWITCH-010", "slice1 and slice0 do not trade places", expected=out, got=op.slice, nearest=f"slice = {out}")
-
-
-def _check_inter_transpose(stream: StreamType, op: Switch, split: _Split) -> None:
-    config = op.config
-    assert config.time0 is not None and config.slice1 is not None
-    time2, inner = stream.time.split_at(config.slice1 * config.time0)
-    time1, time0 = inner.split_at(config.time0)
-    out_slice, out_time = pair(split.slice2, time1, split.slice0), pair(time2, time0, split.slice1)
-    if op.slice.equivalent(out_slice) and op.time.equivalent(out_time):
-        return
-    entering = [m.size for m in op.slice.terms() if set(m.axes) & (set(stream.time.axes) - set(stream.slice.axes))]
-    swaps_other_size = len(entering) == 1 and entering[0] != config.slice1
-    raise RuleViolation(
-        "SWITCH-012",
-        "slice1 and time1 do not trade places",
-        expected=f"slice = {out_slice}; time = {out_time}",
-        got=f"slice = {op.slice}; time = {op.time}",
-        nearest=f"slice = {out_slice}, time = {out_time}",
-        also=("SWITCH-014",) if swaps_other_size or op.time.size != stream.time.size else (),
-    )
-
-
-def _check_broadcast(stream: StreamType, op: Switch, split: _Split) -> None:
-    """Broadcast01, Broadcast1 and TransposedBroadcast1: kept parts in place, moved parts in Time, something new in the vacated slots."""
-    config = op.config
-    assert config.slice1 is not None and config.slice0 is not None
-    rule = RULE_OF[config.kind]
-    if config.kind == "Broadcast01":
-        assert config.time0 is not None
-        time1, time0 = stream.time.split_at(config.time0)
-        out_time = pair(time1, split.slice1, time0, split.slice0)
-        slot, kept_size, kept, out_kept = split.out_ring, 1, None, None
-    else:
-        kept_size = config.slice0 if config.kind == "Broadcast1" else config.slice1
-        kept, moved = (split.slice0, split.slice1) if config.kind == "Broadcast1" else (split.slice1, split.slice0)
-        out_time = pair(stream.time, moved)
-        slot, out_kept = split.out_ring.split_at(kept_size)
-    wanted = ", ".join(str(m) for m in (split.slice2, f"[{slot.size} new positions]", kept) if m is not None)
-    if not op.time.equivalent(out_time):
-        raise RuleViolation(rule, f"wrong time for {config.kind}", expected=out_time, got=op.time, nearest=f"time = {out_time}")
-    if not split.out_slice2.equivalent(split.slice2) or (kept is not None and out_kept is not None and not out_kept.equivalent(kept)):
-        raise RuleViolation(rule, f"wrong slice for {config.kind}", expected=wanted, got=op.slice, nearest=f"slice = {wanted}")
-    _check_new(stream, op, slot, wanted)
 
 
 def _check_new(stream: StreamType, op: Switch, slot: Mapping, wanted: str) -> None:

@@ -1,7 +1,7 @@
 """Routes of the Switch Engine: what every output slice reads at every output time step, and the snoop bitmap that follows.
 
-A canonical configuration generates its route from its sizes alone (the relation table of the Switch chapter); CustomBroadcast synthesises
-it from the mappings: for every output slice and every combination of moved digits, the input slice with the same coordinates (SWITCH-020).
+A canonical configuration is a layout of named parts (`LAYOUTS`) and generates its route from its sizes alone; CustomBroadcast synthesises
+its route from the mappings: for every output slice and combination of moved digits, the input slice with the same coordinates (SWITCH-020).
 """
 
 from __future__ import annotations
@@ -21,6 +21,47 @@ Ints = npt.NDArray[np.int64]
 
 NO_SOURCE = -1
 """Marks an output position that reads nothing (padding)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A configuration as the parts of its mappings, major first; ``X(slice1)`` is a new part of the size of slice1 (SWITCH-034).
+
+    The leading part of Time has what is left of the time steps.
+    """
+
+    in_time: tuple[str, ...]
+    out_slice: tuple[str, ...]
+    out_time: tuple[str, ...]
+    in_slice: tuple[str, ...] = ("slice2", "slice1", "slice0")
+
+
+LAYOUTS = {
+    "Forwarding": Layout(("time",), ("slice2", "slice1", "slice0"), ("time",)),
+    "Broadcast01": Layout(("time1", "time0"), ("slice2", "X(slice1)", "Y(slice0)"), ("time1", "slice1", "time0", "slice0")),
+    "Broadcast1": Layout(("time0",), ("slice2", "X(slice1)", "slice0"), ("time0", "slice1")),
+    "Transpose": Layout(("time",), ("slice2", "slice0", "slice1"), ("time",)),
+    "InterTranspose": Layout(("time2", "time1", "time0"), ("slice2", "time1", "slice0"), ("time2", "time0", "slice1")),
+    "TransposedBroadcast1": Layout(("time0",), ("slice2", "Y(slice0)", "slice1"), ("time0", "slice0")),
+}
+"""Forwarding and the five canonical configurations (SWITCH-006, 007, 009, 010, 012, 016)."""
+
+
+def is_new(part: str) -> bool:
+    """Whether a part of a layout is filled by something that the input does not hold."""
+    return part.endswith(")")
+
+
+def part_sizes(kind: str, slices: int, steps: int, slice1: int, slice0: int, time0: int) -> dict[str, int]:
+    """Positions of every part of a layout; the sizes must divide slices and steps."""
+    layout = LAYOUTS[kind]
+    sizes = {"slice2": slices // (slice1 * slice0), "slice1": slice1, "slice0": slice0, "X(slice1)": slice1, "Y(slice0)": slice0}
+    leading, *inner = layout.in_time
+    left = steps
+    for part in inner:
+        sizes[part] = time0 if part == "time0" else slice1
+        left //= sizes[part]
+    return {**sizes, leading: left}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +101,14 @@ class Routing:
         """Contexts that loading the configuration holds: a custom bitmap is written to special function registers (SWITCH-022)."""
         return ("dma", "sub") if self.is_custom else ()
 
+    @property
+    def part_sizes(self) -> dict[str, int]:
+        """Positions of every part of a canonical layout."""
+        return part_sizes(self.kind, self.slices, self.in_steps, self.slice1, self.slice0, self.time0)
+
     def source_of(self, out_slice: int, out_step: int) -> tuple[int, int]:
         """Input slice and input time step that an output slice carries at an output time step; the slice is -1 for padding."""
-        in_slice, in_step = self._sources_at(np.array(out_slice, np.int64), np.array(out_step, np.int64))
+        in_slice, in_step = self.sources_at(np.array(out_slice, np.int64), np.array(out_step, np.int64))
         return int(in_slice), int(in_step)
 
     def route(self) -> tuple[Ints, Ints]:
@@ -71,76 +117,48 @@ class Routing:
 
     def snoop_bitmap(self) -> list[list[int]]:
         """Input slices that each output slice reads at any time step, ascending."""
-        return [[int(q) for q in np.unique(row) if q != NO_SOURCE] for row in self._snooped()]
+        snooped = np.array(self.sources, np.int64) if self.is_custom else self.route()[0]
+        return [[int(q) for q in np.unique(row) if q != NO_SOURCE] for row in snooped]
 
     def snoop_bitmap_ring(self) -> list[list[int]]:
         """`snoop_bitmap` of the first sub-ring; the others repeat it shifted by the ring size (canonical configurations)."""
         return self.snoop_bitmap()[: self.ring_size]
 
-    def _snooped(self) -> Ints:
-        """Input slices per output slice, one column a moved combination; repeated where Time alone decides nothing new."""
-        if self.is_custom:
-            return np.array(self.sources, np.int64)
-        return self.route()[0]
-
-    def _sources_at(self, s: Ints, t: Ints) -> tuple[Ints, Ints]:
+    def sources_at(self, out_slice: Ints, out_step: Ints) -> tuple[Ints, Ints]:
+        """Input slices and input time steps of output positions (arrays that broadcast)."""
         if self.is_custom:
             table = np.array(self.sources, np.int64)
             moved = table.shape[1]
-            return table[s, t % moved], np.asarray(t // moved + 0 * s)
-        rule = _CANONICAL[self.kind]
-        m = s % self.ring_size
-        in_ring, in_step = rule(self, m, t)
-        return np.asarray(s - m + in_ring), np.asarray(in_step + 0 * s)
+            return table[out_slice, out_step % moved], out_step // moved
+        layout, sizes = LAYOUTS[self.kind], self.part_sizes
+        parts = {**_digits(out_slice, layout.out_slice, sizes), **_digits(out_step, layout.out_time, sizes)}
+        return _compose(parts, layout.in_slice, sizes), _compose(parts, layout.in_time, sizes)
+
+
+def _digits(position: Ints, parts: tuple[str, ...], sizes: dict[str, int]) -> dict[str, Ints]:
+    """Value of every part of a position."""
+    values = {}
+    for part in reversed(parts):
+        values[part] = np.asarray(position % sizes[part])
+        position = np.asarray(position // sizes[part])
+    return values
+
+
+def _compose(values: dict[str, Ints], parts: tuple[str, ...], sizes: dict[str, int]) -> Ints:
+    """The position whose parts have these values."""
+    position = np.zeros((), np.int64)
+    for part in parts:
+        position = position * sizes[part] + values[part]
+    return np.asarray(position)
 
 
 @lru_cache(maxsize=64)
 def _route(routing: Routing) -> tuple[Ints, Ints]:
     s = np.arange(routing.slices, dtype=np.int64)[:, None]
     t = np.arange(routing.out_steps, dtype=np.int64)[None, :]
-    in_slice, in_step = routing._sources_at(s, t)
+    in_slice, in_step = routing.sources_at(s, t)
     shape = (routing.slices, routing.out_steps)
     return np.broadcast_to(in_slice, shape), np.broadcast_to(in_step, shape)
-
-
-# One function a configuration: (position in the ring, output step) -> (source position in the ring, input step).
-
-
-def _broadcast01(r: Routing, m: Ints, t: Ints) -> tuple[Ints, Ints]:
-    b = t % r.slice0
-    t0 = t // r.slice0 % r.time0
-    a = t // (r.slice0 * r.time0) % r.slice1
-    t1 = t // (r.slice0 * r.time0 * r.slice1)
-    return a * r.slice0 + b + 0 * m, t1 * r.time0 + t0
-
-
-def _broadcast1(r: Routing, m: Ints, t: Ints) -> tuple[Ints, Ints]:
-    return t % r.slice1 * r.slice0 + m % r.slice0, t // r.slice1
-
-
-def _transpose(r: Routing, m: Ints, t: Ints) -> tuple[Ints, Ints]:
-    return m % r.slice1 * r.slice0 + m // r.slice1, t
-
-
-def _inter_transpose(r: Routing, m: Ints, t: Ints) -> tuple[Ints, Ints]:
-    a = t % r.slice1
-    t0 = t // r.slice1 % r.time0
-    t2 = t // (r.slice1 * r.time0)
-    u = m // r.slice0
-    return a * r.slice0 + m % r.slice0, (t2 * r.slice1 + u) * r.time0 + t0
-
-
-def _transposed_broadcast1(r: Routing, m: Ints, t: Ints) -> tuple[Ints, Ints]:
-    return m % r.slice1 * r.slice0 + t % r.slice0, t // r.slice0
-
-
-_CANONICAL = {
-    "Broadcast01": _broadcast01,
-    "Broadcast1": _broadcast1,
-    "Transpose": _transpose,
-    "InterTranspose": _inter_transpose,
-    "TransposedBroadcast1": _transposed_broadcast1,
-}
 
 
 @dataclass(frozen=True, slots=True)

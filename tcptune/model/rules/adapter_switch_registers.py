@@ -4,14 +4,19 @@ The Switch Engine's rules are in `rules.switch`, those of the Collect Engine and
 """
 
 from tcptune.model.rules.rule import Rule
+from tcptune.model.tensor_unit import CONTEXTS, ENGINES, ROUTES
+
+_PIPELINE = ", ".join(engine.name for engine in ENGINES)
+_DEMANDS = "; ".join(f"{engine.name}: {engine.demands}" for engine in ENGINES)
+_CONTEXTS = "; ".join(f"{context.name} ({context.handle}) drives {context.drives}" for context in CONTEXTS)
+_ROUTES = "; ".join(f"{route.need}: {', '.join(route.engines)}" for route in ROUTES)
 
 RULES = (
     Rule(
         "TU-001",
         "Pipeline of ten engines",
-        "One Tensor Unit command reads a DM tensor and passes it through Fetch, Fetch Adapter, Switch, Collect, Contraction, "
-        "Vector, Cast, Transpose, Commit Adapter and Commit, back into DM. Engines may be skipped, never reordered; Collect may "
-        "divert its stream into the TRF or VRF instead.",
+        f"One Tensor Unit command reads a DM tensor and passes it through {_PIPELINE}, back into DM. Engines may be skipped, never "
+        "reordered; Collect may divert its stream into the TRF or VRF instead.",
         "transpose before cast in one chain",
         "keep the engines in pipeline order, or use a second command",
         "Computing tensors; Tensor Unit",
@@ -38,9 +43,8 @@ RULES = (
     Rule(
         "TU-004",
         "Key constraint of each engine",
-        "Packets entering Switch or Collect are multiples of 8 bytes (in the element type after the Fetch Adapter); Collect and "
-        "Cast emit exactly one 32-byte flit; Contraction needs one operand in the TRF; the Vector Engine takes i32 or f32; "
-        "Transpose works inside flits; Commit writes aligned.",
+        f"What each engine demands. {_DEMANDS}. The alignment is checked on the packet that enters Switch or Collect, in the element "
+        "type after the Fetch Adapter.",
         "a 12-byte packet (K = 12, i8) handed to the Switch; a bf16 stream handed to vector_init",
         "pad the packet at fetch (K # 16), or widen the elements with fetch_cast",
         "Tensor Unit (engine table)",
@@ -74,8 +78,7 @@ RULES = (
     Rule(
         "TU-008",
         "Execution contexts",
-        "Three contexts issue operations in their own order: Main drives the Tensor Unit, Sub drives part of the same pipeline "
-        "(usually filling a register file while Main computes), and the DMA context drives only the DMA Engine.",
+        f"Three contexts issue operations, each in its own order: {_CONTEXTS}.",
         "two passes of one context never overlap",
         "put independent preloads on Sub and transfers on the DMA context so that they overlap",
         "Execution contexts",
@@ -92,9 +95,7 @@ RULES = (
     Rule(
         "TU-010",
         "Choosing a compute route",
-        "Elementwise work and reductions belong to the Vector Engine, contractions to TRF and Contraction Engine, movement or "
-        "reduction across slices to the Switch or the Inter-Slice Reducer, changes of layout or precision to the adapters, the Cast "
-        "and the Transpose Engine. Guidance, not a check.",
+        f"{_ROUTES}. Guidance, not a check.",
         "reducing over slices with the Contraction Engine leaves one partial sum a slice",
         "finish such a sum with the Inter-Slice Reducer",
         "Computing tensors / selecting a route",
