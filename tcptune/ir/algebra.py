@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from tcptune.errors import RuleViolation, WorkError
-from tcptune.ir.algebra_cases import cases, same_cells
+from tcptune.ir.algebra_cases import evaluate, explore, same_cells
 from tcptune.ir.algebra_terms import Term, from_terms, live_terms, regular, remove, simplify, split_terms, terms_of
 from tcptune.ir.cells import cells_at
 from tcptune.ir.mapping import Mapping, Modulo, Padding, Resize, Stride, Symbol
@@ -64,7 +64,7 @@ def split_at(m: Mapping, n: int) -> tuple[Mapping, Mapping]:
 @lru_cache(maxsize=_CACHE)
 def live_size(m: Mapping) -> int:
     """Number of live positions."""
-    return sum(box.volume for box, (cell,) in cases(m.size, m) if cell.kind is None)
+    return sum(box.volume for box, cell in explore(m.size, lambda box: evaluate(box, m)) if cell.kind is None)
 
 
 @lru_cache(maxsize=_CACHE)

@@ -1,23 +1,23 @@
 """Exact reasoning about cells by case splitting: the position as mixed-radix digits, cells as linear forms of them.
 
-A case is a box: the position is ``base + sum(stride_k * d_k)`` with independent digits ``0 <= d_k < extent_k``. Walking a mapping over a box keeps
-every quantity a linear form of the digits. Dividing a form by a constant splits a digit in two (``d = f * high + low``), which keeps the
-box; a comparison or a carry that the box does not decide cuts the box in two. On a box where nothing is left undecided, the cell is one kind of
-padding or one linear form an axis, so two mappings are compared without looking at positions. The number of boxes depends on how many
-boundaries the mappings have, not on their sizes.
+A case is a box: the position is ``base + sum(stride_k * d_k)`` with independent digits ``0 <= d_k < extent_k``. Walking a mapping over
+a box keeps every quantity a linear form of the digits. Dividing a form by a constant splits a digit in two (``d = f * high + low``),
+which keeps the box; a comparison or a carry that the box does not decide cuts the box in two. On a box where nothing is left undecided,
+the cell is one kind of padding or one linear form an axis, so two mappings are compared without looking at positions. The number of boxes
+depends on how many boundaries the mappings have, not on their sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import gcd, prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tcptune.errors import WorkError
 from tcptune.ir.cells import next_operand, operand_key, strip_digits
 from tcptune.ir.mapping import Broadcast, Mapping, Padding, PadKind, Pair, Resize, Symbol, factors
 
-MAX_CASES = 50_000
+MAX_CASES = 20_000
 """Boxes that one question may need before it is given up; only mappings with large coprime boundaries come near it."""
 
 
@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
     coords: dict[str, Form]
 
 
-class _Undecided(Exception):
+class Undecided(Exception):
     """The box must be cut at `at` along `digit`."""
 
     def __init__(self, digit: int, at: int) -> None:
@@ -119,7 +119,7 @@ class Box:
         if extent <= factor:
             return digit, extent
         if extent % factor:
-            raise _Undecided(digit, extent - extent % factor)
+            raise Undecided(digit, extent - extent % factor)
         high, low = self._digit(extent // factor), self._digit(factor)
         self.halves[digit] = (factor, high, low)
         if high >= 0:
@@ -136,7 +136,7 @@ class Box:
             return True
         raise self._cut(leaves, bound)
 
-    def _cut(self, form: Form, bound: int) -> _Undecided:
+    def _cut(self, form: Form, bound: int) -> Undecided:
         """Where to cut so that fewer digits decide whether the form is below `bound`; looks at the largest coefficient first."""
         order = sorted(form.terms.items(), key=lambda item: (-item[1], item[0]))
         spread = sum(c * (self.extents[d] - 1) for d, c in order)
@@ -147,14 +147,14 @@ class Box:
             extent = self.extents[digit]
             beyond = -(-room // coefficient)  # from here on the form reaches the bound
             if 0 < beyond < extent:
-                return _Undecided(digit, beyond)
+                return Undecided(digit, beyond)
             within = (room - 1 - spread + coefficient * (extent - 1)) // coefficient + 1  # up to here it stays below
             if 0 < within < extent:
-                return _Undecided(digit, within)
+                return Undecided(digit, within)
         digit = order[0][0]
-        return _Undecided(digit, self.extents[digit] // 2)
+        return Undecided(digit, self.extents[digit] // 2)
 
-    def cut_at(self, cut: _Undecided) -> tuple[Box, Box]:
+    def cut_at(self, cut: Undecided) -> tuple[Box, Box]:
         """The two boxes below and from the cut on."""
         leaves = self.leaves(self.position)
         lower, upper = [], []
@@ -241,14 +241,14 @@ class _Walk:
         return None
 
 
-def evaluate(box: Box, m: Mapping) -> Outcome:
-    """The cell of `m` on the whole box.
+def evaluate(box: Box, m: Mapping, position: Form | None = None) -> Outcome:
+    """The cell of `m` on the whole box, at the box's position or at a form of its digits.
 
     Raises:
-        _Undecided: the box holds different cells; where to cut it.
+        Undecided: the box holds different cells; where to cut it.
     """
     walk = _Walk(box)
-    kind = walk.stage1(m, box.position)
+    kind = walk.stage1(m, box.position if position is None else position)
     if kind is None:
         kind = walk.finish()
     if kind is not None:
@@ -256,8 +256,11 @@ def evaluate(box: Box, m: Mapping) -> Outcome:
     return Outcome(None, {axis.name: form for axis, form in walk.coords.items()})
 
 
-def cases(size: int, *mappings: Mapping) -> Iterator[tuple[Box, tuple[Outcome, ...]]]:
-    """Boxes that cover all positions below `size`, each with the cell of every mapping on it.
+_T = TypeVar("_T")
+
+
+def explore(size: int, question: Callable[[Box], _T]) -> Iterator[tuple[Box, _T]]:
+    """Boxes that cover all positions below `size`, each with the answer to `question`, which may raise `Undecided`.
 
     Raises:
         WorkError: more than `MAX_CASES` boxes.
@@ -267,16 +270,15 @@ def cases(size: int, *mappings: Mapping) -> Iterator[tuple[Box, tuple[Outcome, .
     while waiting:
         box = waiting.pop()
         try:
-            outcomes = tuple(evaluate(box, m) for m in mappings)
-        except _Undecided as cut:
+            answer = question(box)
+        except Undecided as cut:
             count += 1
             if count > MAX_CASES:
-                raise WorkError(
-                    f"the mapping has more than {MAX_CASES} boundaries", hint="its digits do not line up with each other"
-                ) from None
+                message = f"the mapping has more than {MAX_CASES} boundaries"
+                raise WorkError(message, hint="its digits do not line up with each other") from None
             waiting.extend(reversed(box.cut_at(cut)))
             continue
-        yield box, outcomes
+        yield box, answer
 
 
 def same_cells(a: Mapping, b: Mapping) -> bool:
@@ -285,7 +287,7 @@ def same_cells(a: Mapping, b: Mapping) -> bool:
     Raises:
         WorkError: more than `MAX_CASES` boxes.
     """
-    for box, (first, second) in cases(a.size, a, b):
+    for box, (first, second) in explore(a.size, lambda box: (evaluate(box, a), evaluate(box, b))):
         if first.kind is not second.kind:
             return False
         if first.kind is None and _coordinates(box, first) != _coordinates(box, second):

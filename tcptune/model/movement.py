@@ -135,9 +135,13 @@ def carried_digits(parts: tuple[Mapping, ...]) -> dict[str, Digits]:
         m = stack.pop()
         while isinstance(m, (Padding, Resize)):
             m = m.inner
+        extent = _extent(m)
         operand, weight = strip_digits(m)
+        while isinstance(operand, (Padding, Resize)):
+            operand, inner_weight = strip_digits(operand.inner)
+            weight *= inner_weight
         if isinstance(operand, Symbol):
-            found.setdefault(operand.name, set()).add((weight, _extent(m)))
+            found.setdefault(operand.name, set()).add((weight, extent))
         elif not isinstance(operand, Broadcast) and operand_key(operand) not in seen:
             seen.add(operand_key(operand))
             stack.extend(f for f in factors(operand))

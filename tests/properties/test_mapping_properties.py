@@ -18,12 +18,8 @@ EXAMPLES = int(os.environ.get("TCPTUNE_EXAMPLES", "0"))
 
 def examples(share: int):
     """Settings for `share` examples in the ordinary run; the environment's count overrides."""
-    return settings(
-        max_examples=EXAMPLES or share,
-        deadline=None,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-    )
+    slow = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+    return settings(max_examples=EXAMPLES or share, deadline=None, database=None, suppress_health_check=slow)
 
 
 def same_tables(a: Mapping, b: Mapping) -> bool:
