@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tcptune.exec.conformance import dma_aggregates as dma_aggregates
 from tcptune.exec.conformance import memory_tables as memory_tables
 from tcptune.exec.conformance.compare import expect_derived, expect_rows, expect_verdict
+from tcptune.exec.conformance.dma_aggregates import TIERS, spread_numbers, stream_command
 from tcptune.exec.conformance.registry import Case, cost, table
 from tcptune.ir.types import TIER_LEVELS
 from tcptune.model.calibration import MANUAL_DMA
@@ -14,7 +16,6 @@ from tcptune.model.hardware import RNGD
 from tcptune.model.memory import command_model, dm
 from tcptune.model.memory.command_model import DMN_STRIDE, SLICE_STRIDE, Command, CommandCost, Side
 
-TIERS = {"HBM": "Hbm", "DM": "Dm", "Host": "Host"}
 _SYMBOLS = {"slice_stride": SLICE_STRIDE, "DMN_stride": DMN_STRIDE}
 
 
@@ -30,7 +31,7 @@ def _command(raw: dict[str, Any]) -> Command:
         strides = tuple(_bytes(loop[2]) for loop in side["loops"])
         sides.append(Side(TIERS[side["tier"]], _bytes(side.get("base", 0)), strides, side.get("cluster", 0)))
     counts = tuple(loop[1] for loop in raw["read"]["loops"])
-    return Command(counts, raw["packet_bytes"], *sides)
+    return Command(counts, raw["packet_bytes"], sides[0], sides[1])
 
 
 # --- commands and splits -------------------------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ def dma_counter_addresses(case: Case) -> None:
     sequencer = case["sequencer"]
     loops = sequencer["loops"]
     sides = [Side("Hbm", sequencer[f"{name}_base"], tuple(loop[place] for loop in loops)) for name, place in (("read", 2), ("write", 3))]
-    command = Command(tuple(loop[1] for loop in loops), 1, *sides)
+    command = Command(tuple(loop[1] for loop in loops), 1, sides[0], sides[1])
     rows = []
     for row in case["rows"]:
         rest = row["iteration"]
@@ -115,9 +116,34 @@ def dma_counter_addresses(case: Case) -> None:
 def dma_cost(case: Case) -> None:
     p = case["params"]
     engines = p.get("engines", p.get("engines_per_chip"))
-    commands = [[_command(c) for c in engine["commands"]] for engine in engines]
+    commands = [[_command(c) for c in e["commands"]] for e in engines] if engines else [[stream_command(case)]]
     total = command_model.cost(commands)
-    expect_derived(case, _derived(case, commands, total), ignore=("slowdown_vs", "groups_0_to_2", "group_3"))
+    expect_derived(case, {**_derived(case, commands, total), **_groups(commands, total)}, ignore=("slowdown_vs",))
+
+
+def _groups(engines: list[list[Command]], total: CommandCost) -> dict[str, Any]:
+    """Engines of one cluster by what they do: a group of several is named by its range, as in ``groups_0_to_2``."""
+    found: list[tuple[int, int]] = []
+    for k in range(min(len(engines), RNGD.engines_per_cluster)):
+        same = found and [c.counts for c in engines[k]] == [c.counts for c in engines[found[-1][0]]]
+        if same:
+            found[-1] = (found[-1][0], k)
+        else:
+            found.append((k, k))
+    groups = {}
+    for first, last in found:
+        commands = engines[first]
+        requests = [c.requests for c in commands]
+        dm_sides = [(c, s) for c in commands for s in (c.read, c.write) if s.tier == "Dm"]
+        groups[f"groups_{first}_to_{last}" if last > first else f"group_{first}"] = {
+            "commands": len(commands),
+            "requests": requests if len(requests) > 1 else requests[0],
+            "dm_cycles_per_request": max((c.dm_cycles_per_request(s) for c, s in dm_sides), default=1),
+            "data_cycles": sum(c.data_cycles for c in commands),
+            "startup_cycles": total.startup_cycles * len(commands),
+            "total_cycles": total.engine_cycles[first],
+        }
+    return groups
 
 
 def _derived(case: Case, engines: list[list[Command]], total: CommandCost) -> dict[str, Any]:
@@ -141,7 +167,7 @@ def _derived(case: Case, engines: list[list[Command]], total: CommandCost) -> di
         "startup_cycles": startup,
         "total_cycles": total.total_cycles,
         "address_level_total_cycles": total.total_cycles,
-        "hbm": {_spread_name(case, name): _spread_numbers(s) for name, s in spreads.items()},
+        "hbm": {_spread_name(case, name): spread_numbers(s) for name, s in spreads.items()},
     }
     if dm_sides:
         derived["dm_cycles_per_request"] = max(c.dm_cycles_per_request(s) for c, s in dm_sides)
@@ -160,17 +186,6 @@ def _derived(case: Case, engines: list[list[Command]], total: CommandCost) -> di
 def _spread_name(case: Case, direction: str) -> str:
     """Transfers on several chips are given for one chip."""
     return f"{direction}_per_chip" if case["params"].get("chips", 1) > 1 else direction
-
-
-def _spread_numbers(spread: Any) -> dict[str, Any]:
-    return {
-        "requests": spread.requests,
-        "channels_used": spread.channels_used,
-        "busiest_channel_requests": spread.busiest_channel_requests,
-        "row_switches": spread.row_switches,
-        "hit_cycles": spread.hit_cycles,
-        "address_level_cycles": spread.address_level_cycles,
-    }
 
 
 def _bottleneck(engines: list[list[Command]], total: CommandCost) -> str:

@@ -9,7 +9,7 @@ from tcptune.ir.mapping import Mapping, PadKind
 from tcptune.ir.types import DType, TensorType
 from tcptune.model.memory.transfer import ELEMENT, MoveBox, MoveDigit, cell_kinds, joint_levels
 
-_WRITABLE = (PadKind.TOP, PadKind.ZERO)
+_WRITABLE = {PadKind.TOP, PadKind.ZERO}
 """Padding that a piece may run over; bottom padding must not be touched."""
 
 
@@ -72,4 +72,4 @@ def _flat(box: MoveBox, dest: TensorType) -> int:
 
 @lru_cache(maxsize=4096)
 def _is_padding(mapping: Mapping, first: int, count: int) -> bool:
-    return all(kind in _WRITABLE for kind in cell_kinds(mapping, first, count))
+    return cell_kinds(mapping, first, count) <= _WRITABLE

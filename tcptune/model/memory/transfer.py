@@ -15,8 +15,7 @@ from itertools import pairwise
 from math import prod
 
 from tcptune.errors import RuleViolation, WorkError
-from tcptune.ir.algebra_cases import MAX_CASES, Box, Form, cases, evaluate
-from tcptune.ir.algebra_cases import _Undecided as Undecided
+from tcptune.ir.algebra_cases import Box, Form, Undecided, evaluate, explore
 from tcptune.ir.mapping import Mapping, PadKind, pair
 from tcptune.ir.types import TensorType
 
@@ -78,7 +77,7 @@ class _HeldBox:
 def _held_boxes(mapping: Mapping) -> tuple[_HeldBox, ...]:
     """Where a mapping stores which coordinates. Digits that change no coordinate (replicas) are left out: the first copy stands for all."""
     found = []
-    for box, (outcome,) in cases(mapping.size, mapping):
+    for box, outcome in explore(mapping.size, lambda box: evaluate(box, mapping)):
         if outcome.kind is not None:
             continue
         position = box.leaves(box.position)
@@ -187,33 +186,20 @@ def _term(axis: str, size: int, weight: int, extent: int) -> str:
     return text if weight * extent >= size else f"{text} % {extent}"
 
 
-def cell_kinds(mapping: Mapping, first: int, count: int) -> Iterator[PadKind | None]:
-    """Kinds of the cells at `count` positions from `first`, in ranges; None for live cells."""
-    waiting = [Box(first, [(1, count)])]
-    while waiting:
-        box = waiting.pop()
-        try:
-            kind = evaluate(box, mapping).kind
-        except Undecided as cut:
-            waiting.extend(reversed(box.cut_at(cut)))
-            continue
-        yield kind
+def cell_kinds(mapping: Mapping, first: int, count: int) -> set[PadKind | None]:
+    """Kinds of the cells at `count` positions from `first`; None for live cells."""
+
+    def kind(box: Box) -> PadKind | None:
+        shifted = Form(box.position.const + first, box.position.terms)
+        return evaluate(box, mapping, shifted).kind
+
+    return {found for _, found in explore(count, kind)}
 
 
 def _boxes(wanted: Mapping, held: tuple[_HeldBox, ...], source: TensorType, dest: TensorType) -> Iterator[MoveBox]:
-    waiting = [Box(0, [(1, wanted.size)])]
-    for _ in range(MAX_CASES):
-        if not waiting:
-            return
-        box = waiting.pop()
-        try:
-            found = _move_box(box, wanted, held, source, dest)
-        except Undecided as cut:
-            waiting.extend(reversed(box.cut_at(cut)))
-            continue
+    for _, found in explore(wanted.size, lambda box: _move_box(box, wanted, held, source, dest)):
         if found is not None:
             yield found
-    raise WorkError(f"the move needs more than {MAX_CASES} loops", hint="the splits of its axes do not line up")
 
 
 @dataclass(frozen=True)
