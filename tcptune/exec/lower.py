@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tcptune.exec.lower_layout import Layout, remove
-from tcptune.exec.lower_pass import contraction_ops, staging_ops
-from tcptune.exec.lower_result import Result, gather_pass
+from tcptune.exec.lower_pass import contraction_ops, contraction_result, staging_ops
+from tcptune.exec.lower_result import gather_ops, plan_gather
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.placement import Digit, expression, without
@@ -38,9 +38,8 @@ def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
             "ops": staging_ops(layout),
         }
     )
-    ops, result = contraction_ops(layout)
-    steps.append({"let": "r", "context": "main", "begin": f"{INPUT_NAMES[layout.stream]}_dm", "ops": ops})
-    steps += _finish(layout, result)
+    steps.append({"let": "r", "context": "main", "begin": f"{INPUT_NAMES[layout.stream]}_dm", "ops": contraction_ops(layout)})
+    steps += _finish(layout)
     return Kernel.from_json(
         {
             "name": name,
@@ -112,12 +111,14 @@ def _load(layout: Layout, index: int) -> list[dict[str, Any]]:
     return steps
 
 
-def _finish(layout: Layout, result: Result) -> list[dict[str, Any]]:
+def _finish(layout: Layout) -> list[dict[str, Any]]:
     """Gather pass, if any, and the store."""
     steps = []
     source = "r"
     if layout.candidate.knobs.gather != "none":
-        steps.append({"let": "g", "context": "main", "begin": "r", "ops": gather_pass(layout, result)})
+        steps.append(
+            {"let": "g", "context": "main", "begin": "r", "ops": gather_ops(layout, plan_gather(layout, contraction_result(layout)))}
+        )
         source = "g"
     workload = layout.candidate.workload
     element = hbm_element(workload, workload.output, workload.out_dtype, zero=False)

@@ -74,7 +74,7 @@ def staging_ops(layout: Layout) -> list[dict[str, Any]]:
     return ops
 
 
-def _stream_time(layout: Layout, route: Route) -> list[Digit]:
+def stream_time(layout: Layout, route: Route) -> list[Digit]:
     """Time of the streamed fetch: output positions in output order (with `refetch` all of them), and summed ones."""
     index = layout.stream
     held = remove(without(layout.block(layout.operand(index)), layout.packet), route.spread)
@@ -87,35 +87,47 @@ def _stream_time(layout: Layout, route: Route) -> list[Digit]:
     return merged([*outputs, *sums] if layout.candidate.knobs.k_inner else [*sums, *outputs])
 
 
-def contraction_ops(layout: Layout) -> tuple[list[dict[str, Any]], Result]:
-    """Operations of the streaming pass up to its commit, and where the result then lies."""
-    index, knobs = layout.stream, layout.candidate.knobs
+def outer_time(layout: Layout) -> list[Digit]:
+    """Time after the outer product: the stream's, then the positions over which the Stream Adapter repeats it (OUTER-007)."""
+    route = layout.route(layout.stream)
+    broadcast = [] if layout.candidate.knobs.refetch else layout.stationary_outputs
+    return [*stream_time(layout, route), *route.spread, *broadcast]
+
+
+def folded(layout: Layout) -> tuple[list[Digit], list[Digit]]:
+    """Time and live packet after the Lane Folder (LANE-003, LANE-004)."""
+    kept = [d for d in outer_time(layout) if layout.roles[d.axis] != K]
+    lane = [layout.lane] if layout.lane else []
+    packet = layout.packet
+    if layout.candidate.knobs.lane_mode == "Interleaved":
+        return kept + ([] if layout.sums_packet else [packet]), lane
+    if layout.sums_packet:
+        return [*kept, *lane], []
+    bus = min(BUS_ELEMENTS, packet.extent)
+    return [*kept, *lane, packet.outer(packet.extent // bus)], [packet.inner(bus)]
+
+
+def contraction_result(layout: Layout) -> Result:
+    """Where the result of the streaming pass lies when it is committed."""
+    time, live = folded(layout)
+    return Result.of(layout, merged(time), live)
+
+
+def contraction_ops(layout: Layout) -> list[dict[str, Any]]:
+    """Operations of the streaming pass up to its commit."""
+    index = layout.stream
     route, texts = layout.route(index), layout.texts(index)
     packet = layout.packet
-    ops, time, _ = _fetch_and_collect(layout, route, _stream_time(layout, route), packet, False, texts)
+    ops, _, _ = _fetch_and_collect(layout, route, stream_time(layout, route), packet, False, texts)
     flit = layout.flit_elements(layout.dtype)
-    if packet.extent > flit:
-        time = time[:-1]
-    whole = expression([packet], texts)
-    if packet.extent < flit:
-        whole = f"{whole} # {flit}"
-    broadcast = [] if knobs.refetch else layout.stationary_outputs
-    outer = [*time, *broadcast]
-    kept = [d for d in outer if layout.roles[d.axis] != K]
-    packet_kept = [] if layout.sums_packet else [packet]
+    whole = padded_packet([packet], max(flit, packet.extent), texts)
+    outer = outer_time(layout)
     ops += [
         {"op": "contract_outer", "time": expression(outer, texts), "packet": whole, "trf": "w"},
-        {"op": "contract_packet", "packet": expression(packet_kept, texts)},
-        {"op": "contract_time", "time": expression(kept, texts)},
+        {"op": "contract_packet", "packet": expression([] if layout.sums_packet else [packet], texts)},
+        {"op": "contract_time", "time": expression([d for d in outer if layout.roles[d.axis] != K], texts)},
     ]
-    lane = [layout.lane] if layout.lane else []
-    if knobs.lane_mode == "Interleaved":
-        kept, live = [*kept, *packet_kept], lane
-    else:
-        bus = min(BUS_ELEMENTS, positions(packet_kept))
-        wide = [packet.outer(packet.extent // bus)] if packet_kept else []
-        kept, live = [*kept, *lane, *wide], [packet.inner(bus)] if packet_kept else []
-    folded = padded_packet(live, BUS_ELEMENTS, texts)
-    ops.append({"op": "contract_lane", "time": expression(kept, texts), "packet": folded, "mode": knobs.lane_mode})
-    result = Result.of(layout, merged(kept), live)
-    return ops + result.commit_ops(layout), result
+    time, live = folded(layout)
+    packet_text = padded_packet(live, BUS_ELEMENTS, texts)
+    ops.append({"op": "contract_lane", "time": expression(time, texts), "packet": packet_text, "mode": layout.candidate.knobs.lane_mode})
+    return ops + contraction_result(layout).commit_ops(layout)

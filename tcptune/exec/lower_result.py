@@ -53,12 +53,8 @@ class Result:
         return merged(remove(block, self.packet)), list(self.packet)
 
     def element_text(self, layout: Layout) -> str:
-        texts = layout.texts(None)
         rest, packet = self.element(layout)
-        if self.width == positions(packet):
-            return expression([*rest, *packet], texts)
-        tail = padded_packet(packet, self.width, texts)
-        return f"{expression(rest, texts)}, {tail}" if rest else tail
+        return _element_text(rest, packet, self.width, layout.texts(None))
 
     def commit_ops(self, layout: Layout) -> list[dict[str, Any]]:
         """Cast, transpose, trim and commit (CAST-004, TRANSPOSE-017, CADAPT-003 to 015)."""
@@ -107,52 +103,124 @@ def _rows(layout: Layout, time: list[Digit], element: DType) -> Digit:
     return last.inner(limit)
 
 
-def gathered_slices(layout: Layout) -> tuple[list[Digit], Digit, int]:
-    """Slice digits with the gathered one replaced by filler (``collect``), that digit, and slice0 of the switch."""
+@dataclass(frozen=True)
+class Gather:
+    """A switch pass over the result: which digits trade places, and how the stream looks before and after.
+
+    Attributes:
+        slices: Slice level after the pass.
+        in_time, out_time: Time at the fetch and after the switch.
+        piece: live digits of the packet; `width` positions with padding.
+        config: the switch configuration.
+        rows: positions that a transpose makes the packet, or None where the packet stays.
+    """
+
+    slices: tuple[Digit, ...]
+    in_time: tuple[Digit, ...]
+    out_time: tuple[Digit, ...]
+    piece: tuple[Digit, ...]
+    width: int
+    config: dict[str, dict[str, int]]
+    rows: Digit | None
+
+    @property
+    def ring(self) -> int:
+        """Slices of one ring."""
+        ((_, sizes),) = self.config.items()
+        return sizes["slice1"] * sizes["slice0"]
+
+    @property
+    def packet(self) -> tuple[Digit, ...]:
+        """Live digits of the packet that is committed."""
+        return self.piece if self.rows is None else (self.rows,)
+
+    @property
+    def commit_time(self) -> tuple[Digit, ...]:
+        return self.out_time if self.rows is None else tuple(without(self.out_time, self.rows))
+
+
+def plan_gather(layout: Layout, result: Result) -> Gather:
+    """The pass that brings `gather_ring` slices' parts of the innermost output axis together.
+
+    Raises:
+        RuleViolation: SWITCH-003, SWITCH-014, TRANSPOSE-017 where the result does not lie so.
+    """
+    knobs, element = layout.candidate.knobs, layout.candidate.workload.out_dtype
+    slices, taken, inner = _gathered_slices(layout, result)
+    rest, packet = result.element(layout)
+    padded = result.width != positions(packet)
+    if padded and positions(packet) != 1:
+        raise RuleViolation("TRANSPOSE-017", "only single results are gathered by a transpose", got=positions(packet))
+    time, piece = (rest, packet) if padded else _flit_of([*rest, *packet], layout.flit_elements(element))
+    rows = taken.inner(min(layout.word_elements(element), taken.extent)) if padded else None
+    if knobs.gather == "exchange":
+        moved = _exchanged(layout, time, taken.extent)
+        kept = without(time, moved)
+        config = {"InterTranspose": {"slice1": taken.extent, "slice0": inner, "time0": positions(kept)}}
+        slices = [moved if d == Digit("", 1, taken.extent) else d for d in slices]
+        before, after = [moved, *kept], [*kept, taken]
+    else:
+        config = {"Broadcast1": {"slice1": taken.extent, "slice0": inner}}
+        before, after = time, [*time, taken]
+    width = result.width if padded else positions(piece)
+    return Gather(tuple(slices), tuple(before), tuple(after), tuple(piece), width, config, rows)
+
+
+def gather_ops(layout: Layout, gather: Gather) -> list[dict[str, Any]]:
+    """Operations of the gather pass: fetch, switch, collect, transpose of single results, trim, commit."""
+    texts, element = layout.texts(None), layout.candidate.workload.out_dtype
+    flit = layout.flit_elements(element)
+    after = expression(gather.out_time, texts)
+    piece = list(gather.piece)
+    ops: list[dict[str, Any]] = [
+        {"op": "fetch", "time": expression(gather.in_time, texts), "packet": padded_packet(piece, gather.width, texts)},
+        {"op": "switch", "slice": expression(gather.slices, texts), "time": after, "config": gather.config},
+        {"op": "collect", "time": after, "packet": padded_packet(piece, flit, texts)},
+    ]
+    packet = list(gather.packet)
+    if gather.rows is not None:
+        ops.append({"op": "transpose", "time": expression(gather.commit_time, texts), "packet": padded_packet(packet, flit, texts)})
+    width = write_width(layout, positions(packet), element)
+    ops.append({"op": "commit_trim", "packet": padded_packet(packet, width, texts)})
+    rest = merged(remove(_natural(layout, [*gather.commit_time, *packet]), packet))
+    ops.append({"op": "commit", "element": _element_text(rest, packet, width, texts)})
+    return ops
+
+
+def stored_digits(layout: Layout, result: Result) -> tuple[tuple[Digit, ...], tuple[Digit, ...]]:
+    """Slice and element digits of the tensor that is stored to HBM."""
+    if layout.candidate.knobs.gather == "none":
+        rest, packet = result.element(layout)
+        return result.slices, tuple(merged([*rest, *packet]))
+    gather = plan_gather(layout, result)
+    rest = remove(_natural(layout, [*gather.commit_time, *gather.packet]), gather.packet)
+    return gather.slices, tuple(merged([*rest, *gather.packet]))
+
+
+def _element_text(rest: list[Digit], packet: list[Digit], width: int, texts: dict[str, AxisText]) -> str:
+    if width == positions(packet):
+        return expression([*rest, *packet], texts)
+    tail = padded_packet(packet, width, texts)
+    return f"{expression(rest, texts)}, {tail}" if rest else tail
+
+
+def _gathered_slices(layout: Layout, result: Result) -> tuple[list[Digit], Digit, int]:
+    """Slice digits with the gathered one replaced by filler, that digit, and slice0 of the switch."""
     ring, axis = layout.candidate.knobs.gather_ring, layout.output[-1]
-    for place, digit in enumerate(layout.slices):
+    for place, digit in enumerate(result.slices):
         if digit.axis == axis and digit.extent % ring == 0:
             taken = digit.inner(ring)
             outer = [digit.outer(digit.extent // ring)] if digit.extent > ring else []
-            inside = layout.slices[place + 1 :]
-            return [*layout.slices[:place], *outer, Digit("", 1, ring), *inside], taken, positions(inside)
+            inside = result.slices[place + 1 :]
+            return [*result.slices[:place], *outer, Digit("", 1, ring), *inside], taken, positions(inside)
     raise RuleViolation("SWITCH-003", f"the result has no {ring} slices along {axis} to gather from", got=ring)
-
-
-def gather_pass(layout: Layout, result: Result) -> list[dict[str, Any]]:
-    """Operations of the pass that brings `gather_ring` slices' parts of the innermost output axis together."""
-    texts, knobs = layout.texts(None), layout.candidate.knobs
-    element = layout.candidate.workload.out_dtype
-    slices, taken, inner = gathered_slices(layout)
-    rest, packet = result.element(layout)
-    flit = layout.flit_elements(element)
-    padded = result.width != positions(packet)
-    time, piece = (rest, packet) if padded else _flit_of([*rest, *packet], flit)
-    width = result.width if padded else positions(piece)
-    if knobs.gather == "exchange":
-        moved = _exchanged(layout, time, knobs.gather_ring)
-        kept = without(time, moved)
-        in_time = [moved, *kept]
-        config = {"InterTranspose": {"slice1": taken.extent, "slice0": inner, "time0": positions(kept)}}
-        slices = [moved if d == Digit("", 1, taken.extent) else d for d in slices]
-        after = [*kept, taken]
-    else:
-        in_time, after = time, [*time, taken]
-        config = {"Broadcast1": {"slice1": taken.extent, "slice0": inner}}
-    ops = [
-        {"op": "fetch", "time": expression(in_time, texts), "packet": padded_packet(piece, width, texts)},
-        {"op": "switch", "slice": expression(slices, texts), "time": expression(after, texts), "config": config},
-        {"op": "collect", "time": expression(after, texts), "packet": padded_packet(piece, flit, texts)},
-    ]
-    return ops + _gather_commit(layout, after, piece, taken, padded)
 
 
 def _flit_of(block: list[Digit], flit: int) -> tuple[list[Digit], list[Digit]]:
     """The block cut into Time and the longest packet of at most one flit along its innermost axis."""
     block = merged(block)
     last = block[-1] if block else Digit("", 1, 1)
-    extent = min(flit, last.extent & -last.extent)
-    piece = last.inner(extent)
+    piece = last.inner(min(flit, last.extent & -last.extent))
     return without(block, piece), [piece]
 
 
@@ -162,31 +230,6 @@ def _exchanged(layout: Layout, time: list[Digit], ring: int) -> Digit:
     if not candidates:
         raise RuleViolation("SWITCH-014", f"a slice holds no {ring} positions to exchange", got=ring)
     return max(candidates, key=lambda d: d.extent).outer(ring)
-
-
-def _gather_commit(layout: Layout, time: list[Digit], piece: list[Digit], taken: Digit, padded: bool) -> list[dict[str, Any]]:
-    texts, element = layout.texts(None), layout.candidate.workload.out_dtype
-    ops: list[dict[str, Any]] = []
-    if padded:
-        if positions(piece) != 1:
-            raise RuleViolation("TRANSPOSE-017", "only single results are gathered by a transpose", got=positions(piece))
-        limit = layout.word_elements(element)
-        rows = taken.inner(min(limit, taken.extent))
-        time = without(time, rows)
-        piece = [rows]
-        packet = padded_packet(piece, layout.flit_elements(element), texts)
-        ops.append({"op": "transpose", "time": expression(time, texts), "packet": packet})
-    width = write_width(layout, positions(piece), element)
-    ops.append({"op": "commit_trim", "packet": padded_packet(piece, width, texts)})
-    block = _natural(layout, [*time, *piece])
-    if width == positions(piece):
-        text = expression([*remove(block, piece), *piece], texts)
-    else:
-        rest = merged(remove(block, piece))
-        tail = padded_packet(piece, width, texts)
-        text = f"{expression(rest, texts)}, {tail}" if rest else tail
-    ops.append({"op": "commit", "element": text})
-    return ops
 
 
 def _natural(layout: Layout, digits: list[Digit]) -> list[Digit]:

@@ -1,0 +1,161 @@
+"""Closed-form price of a candidate before it is compiled: the parts of its makespan in cycles, from the digits of its layout.
+
+The parts follow VT-001 to VT-012 and the DMA model (VT-020 to VT-029). They rank candidates; the compiled schedule is the authority.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tcptune.exec.lower_layout import Layout, remove
+from tcptune.exec.lower_pass import contraction_result, folded, outer_time, stream_time
+from tcptune.exec.lower_result import plan_gather, stored_digits
+from tcptune.ir.placement import merged, positions
+from tcptune.ir.types import DType
+from tcptune.ir.workload import K
+from tcptune.model.hardware import RNGD
+from tcptune.solver.transfers import pitches, transfer_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCosts:
+    """Cycles that every operation of a kind pays before its data, and the frame of a kernel."""
+
+    start: int = 1003
+    sync: int = 600
+    staging_pass: int = 263
+    contraction_pass: int = 265
+    copy_pass: int = 264
+    switch_pass: int = 263
+    transpose_pass: int = 266
+    whole_ring: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Cycles of the parts of one plan; `makespan` composes them as the schedule does (VT-040 to VT-043)."""
+
+    start: int
+    load_stationary: int
+    load_stream: int
+    relayout_stationary: int
+    relayout_stream: int
+    staging: int
+    contraction: int
+    gather: int
+    store: int
+    sync: int
+
+    @property
+    def front(self) -> int:
+        """Both loads, the copies and staging, in the better order of the two loads; the DMA engine serves one at a time."""
+        both = self.load_stationary + self.load_stream
+        tail_w = self.relayout_stationary + self.staging
+        stationary_first = max(
+            both + self.relayout_stream, self.load_stationary + tail_w + self.relayout_stream * bool(self.relayout_stationary)
+        )
+        return min(max(stationary_first, self.load_stationary + tail_w), max(both + tail_w, self.load_stream + self.relayout_stream))
+
+    @property
+    def makespan(self) -> int:
+        return self.start + self.front + self.contraction + self.gather + self.store + self.sync
+
+    def to_json(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in self.__slots__ if getattr(self, name)}
+
+
+def price(layout: Layout, fixed: FixedCosts, profile: str = "vendor") -> Terms:
+    """All terms of a candidate.
+
+    Raises:
+        RuleViolation: the knobs do not fit the placement.
+    """
+    w, x = layout.stationary, layout.stream
+    return Terms(
+        fixed.start,
+        load_cycles(layout, w, profile),
+        load_cycles(layout, x, profile),
+        relayout_cycles(layout, w, fixed),
+        relayout_cycles(layout, x, fixed),
+        staging_cycles(layout, fixed),
+        contraction_cycles(layout, fixed),
+        gather_cycles(layout, fixed),
+        store_cycles(layout, profile),
+        fixed.sync,
+    )
+
+
+def load_cycles(layout: Layout, index: int, profile: str) -> int:
+    workload, route = layout.candidate.workload, layout.route(index)
+    axes = layout.operand(index)
+    element = remove(layout.block(axes), route.spread)
+    hbm = pitches(axes, dict(workload.sizes), workload.row_elements(axes, workload.dtype))
+    return transfer_cycles(layout.clusters, route.load_slices, tuple(merged(element)), hbm, workload.dtype.bits, False, profile)
+
+
+def relayout_cycles(layout: Layout, index: int, fixed: FixedCosts) -> int:
+    """A copy pass that reads element by element (SEQ-016) what the load left in a slice."""
+    if not layout.candidate.knobs.relayout[index]:
+        return 0
+    held = remove(layout.block(layout.operand(index)), layout.route(index).spread)
+    return fixed.copy_pass + positions(held)
+
+
+def staging_cycles(layout: Layout, fixed: FixedCosts) -> int:
+    """VT-001; on Main the fetch moves a flit a cycle."""
+    route, packet = layout.route(layout.stationary), layout.staging_packet
+    held = positions(layout.block(layout.operand(layout.stationary)))
+    flits = held // packet.extent * _flits(layout, packet.extent, layout.dtype)
+    fetched = flits // route.ring_outer
+    ring = route.ring_outer * route.ring_inner if route.uses_switch else 0
+    if layout.candidate.knobs.staging == "sub":
+        word = layout.word_elements(layout.dtype)
+        fetch = held // route.ring_outer // packet.extent * -(-packet.extent // word)
+    else:
+        fetch = fetched
+    return fixed.staging_pass + max(fetch, ring * fetched) + fixed.whole_ring * (ring == RNGD.slices_per_cluster)
+
+
+def contraction_cycles(layout: Layout, fixed: FixedCosts) -> int:
+    """VT-002: the slowest of fetch, switch, packets after time broadcast, and drain (a transpose writes as many rows as are drained)."""
+    route, packet = layout.route(layout.stream), layout.packet
+    flits_each = _flits(layout, packet.extent, layout.dtype)
+    fetched = positions(stream_time(layout, route)) * flits_each
+    ring = route.ring_outer * route.ring_inner if route.uses_switch else 0
+    packets = positions(outer_time(layout))
+    drained = positions(folded(layout)[0])
+    wait = fixed.whole_ring * (ring == RNGD.slices_per_cluster)
+    return fixed.contraction_pass + max(fetched * route.ring_outer, ring * fetched, packets, drained) + wait
+
+
+def slots(layout: Layout) -> tuple[int, int]:
+    """Accumulator slots a candidate needs and has (TIMERED-004, TIMERED-006)."""
+    outer = outer_time(layout)
+    first = next((n for n, d in enumerate(outer) if layout.roles[d.axis] == K and d.extent > 1), None)
+    needed = 1 if first is None else positions(d for d in outer[first:] if layout.roles[d.axis] != K)
+    packet = 1 if layout.sums_packet else layout.packet.extent
+    if layout.candidate.knobs.lane_mode == "Interleaved":
+        return needed, RNGD.accumulator_cells // (RNGD.lanes_per_slice * packet)
+    lanes = layout.lane.extent if layout.lane else 1
+    return needed, RNGD.accumulator_cells // (lanes * RNGD.accumulator_columns)
+
+
+def gather_cycles(layout: Layout, fixed: FixedCosts) -> int:
+    """VT-010: a switch pass over the result; single results also pass the Transpose Engine (VT-012)."""
+    if layout.candidate.knobs.gather == "none":
+        return 0
+    gather = plan_gather(layout, contraction_result(layout))
+    switched = gather.ring * positions(gather.in_time)
+    wait = fixed.whole_ring * (gather.ring == RNGD.slices_per_cluster)
+    return (fixed.switch_pass if gather.rows is None else fixed.transpose_pass) + switched + wait
+
+
+def store_cycles(layout: Layout, profile: str) -> int:
+    workload = layout.candidate.workload
+    slices, element = stored_digits(layout, contraction_result(layout))
+    hbm = pitches(workload.output, dict(workload.sizes), workload.row_elements(workload.output, workload.out_dtype))
+    return transfer_cycles(layout.clusters, slices, element, hbm, workload.out_dtype.bits, True, profile)
+
+
+def _flits(layout: Layout, elements: int, element: DType) -> int:
+    return -(-elements // layout.flit_elements(element))

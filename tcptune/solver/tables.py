@@ -1,0 +1,222 @@
+"""Placement tables: every way to cut the axes of a contraction over the levels, as numpy columns priced all at once.
+
+Enumerating placements through a solver's callback is a hundred times slower; `solver.placement` uses CP-SAT where a proof is asked.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tcptune.ir.placement import AxisPlacement, Placement
+from tcptune.ir.types import DType
+from tcptune.ir.workload import BATCH, K, Workload
+from tcptune.model.hardware import RNGD, Hardware
+
+Ints = npt.NDArray[np.int64]
+
+MAX_ACCUMULATOR_COLUMNS = 32
+"""Columns a lane of the accumulator holds (PACKETRED-005)."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Placements that share which operand waits, and which axis each operand has innermost when it is fetched.
+
+    Attributes:
+        stationary: input held in the register file.
+        relayout: for each input the axis a copy pass makes innermost, or empty.
+    """
+
+    workload: Workload
+    stationary: int
+    relayout: tuple[str, str]
+    hw: Hardware = RNGD
+
+    @property
+    def stream(self) -> int:
+        return 1 - self.stationary
+
+    def innermost(self, index: int) -> str:
+        return self.relayout[index] or self.workload.inputs[index][-1]
+
+    @property
+    def packet_axis(self) -> str:
+        """Axis of the stream's packet, empty if none fits both operands (then one element a packet)."""
+        axis = self.innermost(self.stream)
+        shared = self.workload.roles()[axis] in (K, BATCH)
+        return axis if not shared or self.innermost(self.stationary) == axis else ""
+
+    @property
+    def sums_packet(self) -> bool:
+        return not self.packet_axis or self.workload.roles()[self.packet_axis] == K
+
+    @property
+    def lane_axes(self) -> tuple[str, ...]:
+        """Output axes that only the stationary operand has."""
+        w = self.workload
+        return tuple(a for a in w.output if a in w.inputs[self.stationary] and a not in w.inputs[self.stream])
+
+
+def families(workload: Workload) -> list[Family]:
+    """All families of a contraction: either operand stationary, each operand as it lies or copied so that a summed axis is innermost."""
+    summed = [a for a, role in workload.roles().items() if role == K]
+    out = []
+    for stationary in (0, 1):
+        plain = Family(workload, stationary, ("", ""))
+        found = [plain]
+        for axis in summed[:1]:
+            relayout = tuple(axis if inputs[-1] != axis else "" for inputs in workload.inputs)
+            found.append(Family(workload, stationary, (relayout[0], relayout[1])))
+        out += [f for n, f in enumerate(found) if f not in found[:n] and (f.packet_axis or f is plain)]
+    return out
+
+
+def powers(limit: int, most: int) -> list[int]:
+    """1, 2, 4 … up to `most`, as long as the one before is below `limit` (so that padding stays below a factor of two)."""
+    out = [1]
+    while out[-1] * 2 <= most and out[-1] < limit:
+        out.append(out[-1] * 2)
+    return out
+
+
+def summed_size(workload: Workload, axis: str) -> int:
+    """Positions of a summed axis: its size, host padding included if it is innermost in both inputs."""
+    if all(inputs[-1] == axis for inputs in workload.inputs):
+        return workload.row_elements(workload.inputs[0], workload.dtype)
+    return workload.size(axis)
+
+
+def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
+    """Every placement of one axis in a family."""
+    w, hw = family.workload, family.hw
+    size = summed_size(w, axis) if w.roles()[axis] == K else w.size(axis)
+    packets = _packet_options(family, axis, size)
+    if w.roles()[axis] == K:
+        return [AxisPlacement(axis, time=size // p, packet=p) for p in packets if size % p == 0]
+    lanes = [n for n in hw.legal_lane_counts if n < 2 * size] if axis in family.lane_axes else [1]
+    out = []
+    for cluster, slices, lane, packet in itertools.product(
+        powers(size, hw.clusters_per_chip), powers(size, hw.slices_per_cluster), lanes, packets
+    ):
+        spread = cluster * slices
+        inner = lane * packet
+        if spread > 1 and (spread // 2) * inner >= size:
+            continue
+        out.append(AxisPlacement(axis, cluster, slices, lane, -(-size // (spread * inner)), packet))
+    return out
+
+
+def _packet_options(family: Family, axis: str, size: int) -> list[int]:
+    """Packet extents of one axis: one flit or two if it is the stream's packet, one flit if only the staging packet, else 1."""
+    element: DType = family.workload.dtype
+    flit = family.hw.flit_bytes * 8 // element.bits
+    word = family.hw.stream_alignment_bytes * 8 // element.bits
+    summed = family.workload.roles()[axis] == K
+    if axis == family.packet_axis:
+        limit = 2 * flit if summed else min(2 * flit, MAX_ACCUMULATOR_COLUMNS)
+    elif axis == family.innermost(family.stationary) or axis == family.innermost(family.stream):
+        limit = flit
+    else:
+        return [1]
+    if summed:
+        whole = [p for p in (limit, limit // 2) if size % p == 0 and p >= flit]
+        return whole or [_largest_power(size, flit)]
+    least = max(word, 1 << max(0, size - 1).bit_length())
+    return sorted({min(p, max(least, word)) for p in (limit, limit // 2, word) if p >= word}, reverse=True)
+
+
+def _largest_power(size: int, limit: int) -> int:
+    return min(limit, size & -size)
+
+
+@dataclass(frozen=True)
+class PlacementTable:
+    """All placements of a family as columns; `options[a][choice[r, n]]` is the placement of axis n in row r."""
+
+    family: Family
+    axes: tuple[str, ...]
+    options: tuple[tuple[AxisPlacement, ...], ...]
+    choice: Ints
+
+    @property
+    def rows(self) -> int:
+        return len(self.choice)
+
+    def placement(self, row: int) -> Placement:
+        return Placement(tuple(self.options[n][int(k)] for n, k in enumerate(self.choice[row])))
+
+    def column(self, axis: str, level: str) -> Ints:
+        """Extent of `axis` at `level` (an attribute of `AxisPlacement`) in every row."""
+        n = self.axes.index(axis)
+        values = np.array([getattr(o, level) for o in self.options[n]], dtype=np.int64)
+        return np.asarray(values[self.choice[:, n]], dtype=np.int64)
+
+    def product(self, axes: tuple[str, ...] | list[str], level: str) -> Ints:
+        result = np.ones(self.rows, dtype=np.int64)
+        for axis in axes:
+            result = result * self.column(axis, level)
+        return result
+
+    @cached_property
+    def live_slices(self) -> Ints:
+        return self.product(self.axes, "slice")
+
+    @cached_property
+    def live_clusters(self) -> Ints:
+        return self.product(self.axes, "cluster")
+
+    def block(self, index: int) -> Ints:
+        """Elements of operand `index` that a slice holds during the pass."""
+        return self.product(self.family.workload.inputs[index], "in_slice")
+
+    def output_block(self) -> Ints:
+        return self.product(self.family.workload.output, "in_slice")
+
+    def staged_flits(self) -> Ints:
+        """Flits of the stationary operand in the register file of a slice, packets padded to flits."""
+        return self._flits(self.family.stationary, self.family.innermost(self.family.stationary))
+
+    def streamed_flits(self) -> Ints:
+        return self._flits(self.family.stream, self.family.packet_axis)
+
+    def _flits(self, index: int, packet_axis: str) -> Ints:
+        flit = self.family.hw.flit_bytes * 8 // self.family.workload.dtype.bits
+        packet = self.column(packet_axis, "packet") if packet_axis else np.ones(self.rows, dtype=np.int64)
+        return self.block(index) // packet * -(-packet // flit)
+
+
+def placement_table(family: Family, limit_rows: int = 400_000) -> PlacementTable:
+    """The table of a family: at most one lane axis, slices, clusters and memories respected (HW-001, HW-003, HW-004)."""
+    hw = family.hw
+    axes = family.workload.axes
+    options = tuple(tuple(axis_options(family, a)) for a in axes)
+    choice = np.zeros((1, 0), dtype=np.int64)
+    for n, _axis in enumerate(axes):
+        count = len(options[n])
+        choice = np.concatenate([np.repeat(choice, count, axis=0), np.tile(np.arange(count), len(choice))[:, None]], axis=1)
+        partial = PlacementTable(family, axes[: n + 1], options[: n + 1], choice)
+        lanes = (np.stack([partial.column(a, "lane") for a in partial.axes]) > 1).sum(axis=0)
+        keep = (partial.live_slices <= hw.slices_per_cluster) & (partial.live_clusters <= hw.clusters_per_chip) & (lanes <= 1)
+        choice = choice[keep]
+        if len(choice) > limit_rows:
+            choice = _busiest(PlacementTable(family, axes[: n + 1], options[: n + 1], choice), limit_rows)
+    table = PlacementTable(family, axes, options, choice)
+    fits = (table.staged_flits() * hw.flit_bytes <= hw.trf_bytes_per_slice) & (_dm_bytes(table) <= hw.dm_bytes_per_slice)
+    return PlacementTable(family, axes, options, choice[fits])
+
+
+def _busiest(table: PlacementTable, count: int) -> Ints:
+    """The `count` rows with most live slices: what is left out is counted by the caller as outside of the declared space."""
+    order = np.argsort(-(table.live_slices * table.live_clusters), kind="stable")
+    return table.choice[np.sort(order[:count])]
+
+
+def _dm_bytes(table: PlacementTable) -> Ints:
+    w = table.family.workload
+    inputs = table.block(0) * w.dtype.bits // 8 + table.block(len(w.inputs) - 1) * w.dtype.bits // 8
+    return np.asarray(inputs + 2 * table.output_block() * w.out_dtype.bits // 8, dtype=np.int64)

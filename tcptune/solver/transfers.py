@@ -1,0 +1,116 @@
+"""Price of a load or store straight from digits, without building or proving the transfer: ranks candidates before they are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Dict
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from tcptune.ir.placement import Digit, merged
+from tcptune.model.calibration import DmaTiming
+from tcptune.model.calibration import profile as profile_named
+from tcptune.model.hardware import RNGD
+from tcptune.model.memory.engine_model import engine_time
+from tcptune.model.memory.requests import Loop, RequestStream
+
+Ints = npt.NDArray[np.int64]
+Pitches = tuple[tuple[str, int, int], ...]
+"""(axis, HBM pitch in elements, positions that exist) of every axis of a tensor."""
+
+
+def pitches(axes: tuple[str, ...], sizes: Dict[str, int], row: int) -> Pitches:
+    """Row-major pitches of a tensor over `axes` whose innermost axis is stored with `row` elements."""
+    out, pitch = [], 1
+    for n, axis in enumerate(reversed(axes)):
+        stored = row if n == 0 else sizes[axis]
+        out.append((axis, pitch, stored))
+        pitch *= stored
+    return tuple(out)
+
+
+def _positions_of(digits: tuple[Digit, ...], own: Dict[str, tuple[int, int]]) -> tuple[Ints, dict[str, Ints], npt.NDArray[np.bool_]]:
+    """HBM offset, coordinates and liveness of every position that `digits` span."""
+    coordinates: dict[str, Ints] = {}
+    live = np.ones(1, dtype=bool)
+    size = 1
+    for digit in digits:
+        step = np.arange(digit.extent, dtype=np.int64)
+        live = np.repeat(live, digit.extent)
+        coordinates = {a: np.repeat(c, digit.extent) for a, c in coordinates.items()}
+        tiled = np.tile(step, size)
+        size *= digit.extent
+        if not digit.axis:
+            live &= tiled == 0
+        elif digit.axis in own:
+            coordinates[digit.axis] = coordinates.get(digit.axis, np.zeros(size, dtype=np.int64)) + tiled * digit.stride
+    offset = np.zeros(size, dtype=np.int64)
+    for axis, values in coordinates.items():
+        offset += values * own[axis][0]
+    return offset, coordinates, live
+
+
+@lru_cache(maxsize=65536)
+def transfer_cycles(
+    clusters: tuple[Digit, ...],
+    slices: tuple[Digit, ...],
+    element: tuple[Digit, ...],
+    hbm: Pitches,
+    element_bits: int,
+    store: bool,
+    profile_name: str = "vendor",
+) -> int:
+    """Cycles of one DMA between HBM and DM.
+
+    Args:
+        clusters, slices, element: levels of the DM side, outermost first; digits of axes that the tensor lacks replicate (loads).
+        hbm: layout of the HBM side.
+        element_bits: bits of one element.
+    """
+    own = {axis: (pitch, size) for axis, pitch, size in hbm}
+    offset, coordinates, live = _positions_of((*clusters, *slices), own)
+    for axis, values in coordinates.items():
+        live = live & (values < own[axis][1])
+    places = np.flatnonzero(live)
+    per_cluster = RNGD.slices_per_cluster
+    loops, run = _walk(element, own, element_bits)
+    stream = RequestStream(places // per_cluster, places % per_cluster, offset[places] * element_bits // 8, loops, run)
+    return round(_stream_cycles(stream, profile_named(profile_name).dma, store))
+
+
+def _walk(element: tuple[Digit, ...], own: Dict[str, tuple[int, int]], bits: int) -> tuple[tuple[Loop, ...], int]:
+    """Loops over pieces and the bytes of one contiguous piece."""
+    run = 1
+    digits = [d for d in merged(element) if d.axis in own]
+    while digits and own[digits[-1].axis][0] * digits[-1].stride == run:
+        last = digits.pop()
+        run *= min(last.extent, -(-own[last.axis][1] // last.stride))
+    loops = tuple(Loop(min(d.extent, -(-own[d.axis][1] // d.stride)), own[d.axis][0] * d.stride * bits // 8) for d in digits)
+    return loops, max(1, run * bits // 8)
+
+
+def _stream_cycles(stream: RequestStream, timing: DmaTiming, store: bool) -> float:
+    """Startup, skew and the slowest engine."""
+    packet = stream.packet_bytes(int(timing.max_packet.value))
+    worst = 0.0
+    known: dict[bytes, float] = {}
+    for share in stream.engines:
+        key = share.signature
+        if key not in known:
+            known[key] = engine_time(stream, share, packet, timing, store).cycles
+        skew = max(timing.skew_engine.value * share.engine_in_cluster, timing.skew_cluster.value * share.cluster)
+        worst = max(worst, skew + known[key])
+    start = timing.start_store.value if store else timing.start_load.value
+    return start + worst + (_sub_word_cycles(stream, timing) if store else 0.0)
+
+
+def _sub_word_cycles(stream: RequestStream, timing: DmaTiming) -> float:
+    """Pieces below 8 bytes: the line with the most pieces is written piece by piece, all engines together (spec 10, item 9)."""
+    if stream.run_bytes >= RNGD.dma_alignment_bytes:
+        return 0.0
+    count = stream.pieces_per_place
+    offsets = stream.offsets(np.arange(min(count, 4096), dtype=np.int64))
+    lines = (stream.bases[:, None] + offsets[None, :]).reshape(-1) // RNGD.request_bytes
+    most = int(np.unique(lines, return_counts=True)[1].max())
+    return most * (timing.sub_word_piece.value + timing.sub_word_queue.value * most) - timing.partial_write_tail.value
