@@ -78,8 +78,8 @@ def to_bits(array: Array, element: DType | str) -> Array:
     d = dtype(element)
     raw = np.ascontiguousarray(array, dtype=numpy_dtype(d)).view(_UNSIGNED[numpy_dtype(d).itemsize])
     if d.is_float or d.bits == 8 * raw.dtype.itemsize:
-        return raw
-    return np.bitwise_and(raw, raw.dtype.type((1 << d.bits) - 1))
+        return np.asarray(raw)
+    return np.asarray(raw & raw.dtype.type((1 << d.bits) - 1))
 
 
 def from_bits(bits: Array, element: DType | str) -> Array:
@@ -87,7 +87,7 @@ def from_bits(bits: Array, element: DType | str) -> Array:
     d = dtype(element)
     storage = numpy_dtype(d)
     if d.is_float:
-        return np.asarray(bits).astype(_UNSIGNED[storage.itemsize]).view(storage)
+        return np.asarray(np.asarray(bits).astype(_UNSIGNED[storage.itemsize]).view(storage))
     return wrap(np.asarray(bits), d)
 
 

@@ -1,0 +1,408 @@
+"""Values of a contraction without its outer product: sums of strided products, bit for bit or by matrix products (CE-005, CE-013).
+
+A legal contraction is a sum over loops. Each loop walks the flits of a slice with one stride and the TRF element with another (0 where
+an operand is repeated), and it either survives or is summed:
+
+    out[lane, kept…] = sum over reduced… of stream[kept…, reduced…] * weight[lane, kept…, reduced…]
+
+`exact` multiplies and adds in the order of the hardware: a balanced tree over the inner loops of the packet, then one addition after the
+other in the order of Time. `fast` rearranges the loops into a batched matrix product; floats then differ in rounding, integers do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import as_strided
+
+from tcptune.model.numerics import convert, numpy_dtype, time_sum, tree_sum
+from tcptune.model.values import Values
+
+if TYPE_CHECKING:
+    from tcptune.ir.types import DType
+    from tcptune.model.stage import Step
+
+Array = npt.NDArray[Any]
+Mode = Literal["exact", "fast"]
+
+BLOCK_ELEMENTS = 1 << 16
+"""Products that are held at once in exact mode: few enough to stay in the cache."""
+
+OPERAND_ELEMENTS = 1 << 22
+"""Elements of both operands that are widened at once; slices are computed in runs of this size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One loop of a contraction.
+
+    Attributes:
+        size: iterations.
+        stream: stride in elements of a slice's flits; 0 where the packet is sent again.
+        weight: stride in elements of the TRF element; 0 where the same read is used.
+        kept: whether it survives into the result.
+    """
+
+    size: int
+    stream: int
+    weight: int
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """Loops of the stages outer, packet and time, each list outermost first, and what surrounds them.
+
+    Attributes:
+        time: loops of OutTime.
+        columns: surviving loops of the packet, cut to the declared columns.
+        tree: summed loops of the packet; the product of their sizes is a power of two.
+        declared_columns: elements of the declared OutPacket; columns beyond the loops are undefined.
+        stream_type, weight_type, accumulator: element types.
+        steps: (stream offset, weight offset, surviving position) of every position of OutTime, where the loops of the TRF and those of the
+            sum cut one axis at crossing boundaries and so have no common loops; None otherwise.
+    """
+
+    time: tuple[Loop, ...]
+    columns: tuple[Loop, ...]
+    tree: tuple[Loop, ...]
+    declared_columns: int
+    stream_type: DType
+    weight_type: DType
+    accumulator: DType
+    steps: tuple[tuple[int, int, int], ...] | None = None
+
+    @classmethod
+    def of(cls, steps: Sequence[Step]) -> Contraction:
+        """The loops of a checked chain that begins with contract_outer; stages that are not given do nothing."""
+        outer = steps[0]
+        config = outer.config
+        packet = next((s.config for s in steps if s.op.NAME == "contract_packet"), None)
+        time = next((s.config for s in steps if s.op.NAME == "contract_time"), None)
+        depth, declared = (packet.tree_depth, packet.columns) if packet else (0, config.packet_elements)
+        size = outer.after.time.size  # type: ignore[union-attr]
+        survival = time.loops if time else ((size, True),)
+        walked = _time_loops(config, survival, size)
+        columns, tree = _packet_loops(config.packet_elements, config.read_size, depth, declared)
+        types = (outer.before.dtype, config.weight_type, config.accumulator)
+        if walked is not None:
+            return cls(walked, columns, tree, declared, *types)
+        kept = prod(n for n, survives in survival if survives)
+        return cls((Loop(kept, 0, 0, True),), columns, tree, declared, *types, _positions(config, survival, size))
+
+    @property
+    def kept(self) -> tuple[Loop, ...]:
+        """Surviving loops in the order of the result: time, then columns."""
+        return (*(loop for loop in self.time if loop.kept), *self.columns)
+
+    @property
+    def result_time(self) -> int:
+        return prod(loop.size for loop in self.time if loop.kept)
+
+    @property
+    def result_columns(self) -> int:
+        """Columns that the loops compute; at most `declared_columns`."""
+        return prod(loop.size for loop in self.columns)
+
+
+def _time_loops(config: Any, survival: Sequence[tuple[int, bool]], size: int) -> tuple[Loop, ...] | None:
+    """OutTime cut at every boundary of the TRF loops, of the sum over Time and of the time broadcast; None where boundaries cross."""
+    sequenced, surviving = _with_places(config.entries), _with_places(survival)
+    edges = sorted({size, config.time_broadcast, 1, *(p for _, p, _ in sequenced), *(p for _, p, _ in surviving)}, reverse=True)
+    loops = []
+    for high, low in pairwise(edges):
+        if high % low:
+            return None
+        packet_step = low // config.time_broadcast * config.packet_elements if low >= config.time_broadcast else 0
+        weight = next((stride * (low // place) for n, place, stride in sequenced if place <= low < place * n), 0)
+        kept = next((survives for n, place, survives in surviving if place <= low < place * n), True)
+        loops.append(Loop(high // low, packet_step, weight, kept))
+    return tuple(loops)
+
+
+def _positions(config: Any, survival: Sequence[tuple[int, bool]], size: int) -> tuple[tuple[int, int, int], ...]:
+    """(stream offset, weight offset, surviving position) of every position of OutTime."""
+    time = np.arange(size)
+    weight, slot, below = np.zeros_like(time), np.zeros_like(time), 1
+    for n, place, stride in _with_places(config.entries):
+        weight += time // place % n * stride
+    for n, place, survives in _with_places(survival):
+        if survives:
+            slot += time // place % n * below
+            below *= n
+    stream = time // config.time_broadcast * config.packet_elements
+    return tuple(zip(stream.tolist(), weight.tolist(), slot.tolist(), strict=True))
+
+
+def _with_places(loops: Sequence[tuple[int, Any]]) -> list[tuple[int, int, Any]]:
+    """(size, place, rest) of loops given outermost first, innermost first."""
+    place, placed = 1, []
+    for size, rest in reversed(loops):
+        placed.append((size, place, rest))
+        place *= size
+    return placed
+
+
+def _packet_loops(elements: int, read_size: int, depth: int, declared: int) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
+    """(columns, tree): the packet cut at the tree and at the read; repeated reads have weight stride 0."""
+    tree = 1 << depth
+    last = tree * min(declared, elements // tree)
+    edges = sorted({e for e in (last, tree, read_size, 1) if e <= last}, reverse=True)
+    loops = [(high // low, low) for high, low in pairwise(edges)]
+    made = [Loop(size, low, low if low < read_size else 0, low >= tree) for size, low in loops]
+    return tuple(loop for loop in made if loop.kept), tuple(loop for loop in made if not loop.kept)
+
+
+# --- the two modes ----------------------------------------------------------------------------------------------------------------
+
+
+def contract_fused(stream: Values, weight: Values, steps: Sequence[Step], mode: Mode = "exact") -> Values:
+    """Values behind the last of `steps`, a checked run of contract_outer, contract_packet, contract_time and contract_lane.
+
+    Args:
+        stream: collected flits, shape (chip, cluster, slice, time, packet).
+        weight: the TRF tensor, shape (chip, cluster, slice, lane, element).
+        steps: the run, from contract_outer on; it may stop early.
+        mode: ``exact`` gives the bits of the hardware; ``fast`` uses matrix products, with |error| <= K 2^-24 sum |a b| for floats.
+
+    Returns:
+        Shape (chip, cluster, slice, lane, time, packet) before contract_lane, without the lane after it.
+    """
+    result = _contract(Contraction.of(steps), stream, weight, mode)
+    if steps[-1].op.NAME == "contract_lane":
+        from tcptune.model.engines.contraction_reduce import folded_lanes
+
+        return folded_lanes(result, steps[-1].config)
+    return result
+
+
+def _contract(work: Contraction, stream: Values, weight: Values, mode: Mode) -> Values:
+    spatial, lanes = stream.data.shape[:3], weight.data.shape[3]
+    places = prod(spatial)
+    x, x_known = (a.reshape(places, -1) for a in (stream.data, stream.defined))
+    w, w_known = (a.reshape(places, lanes, -1) for a in (weight.data, weight.defined))
+    busy = np.flatnonzero(x_known.any(axis=1) & w_known.any(axis=(1, 2)))
+    shape = (lanes, *(loop.size for loop in work.kept))
+    data = np.zeros((places, *shape), numpy_dtype(work.accumulator))
+    known = np.zeros((places, *shape), np.bool_)
+    compute = _fast if mode == "fast" or not work.accumulator.is_float else _exact
+    run = max(OPERAND_ELEMENTS // (x.shape[1] + lanes * w.shape[2]), 1)
+    for start in range(0, busy.size, run):
+        chosen: Any = busy[start : start + run]
+        if chosen[-1] - chosen[0] + 1 == chosen.size:
+            chosen = slice(int(chosen[0]), int(chosen[-1]) + 1)
+        data[chosen] = _summed(compute, np.add, work, x[chosen], w[chosen])
+        known[chosen] = _summed(_known, np.logical_and, work, x_known[chosen], w_known[chosen])
+    data, known = (a.reshape(*spatial, lanes, work.result_time, work.result_columns) for a in (data, known))
+    missing = work.declared_columns - work.result_columns
+    if missing:
+        data, known = (np.pad(a, [(0, 0)] * 5 + [(0, missing)]) for a in (data, known))
+    return Values(data, known)
+
+
+def _summed(compute: Callable[[Contraction, Array, Array], Array], join: np.ufunc, work: Contraction, x: Array, w: Array) -> Array:
+    """The result of all loops at once, or of one position of OutTime after the other where they have no common loops."""
+    if work.steps is None:
+        return compute(work, x, w)
+    one = replace(work, time=(), steps=None)
+    kept = work.time[0].size
+    shape = (x.shape[0], w.shape[1], kept, *(loop.size for loop in work.columns))
+    total = np.full(shape, join is np.logical_and, np.bool_ if join is np.logical_and else numpy_dtype(work.accumulator))
+    for stream, weight, slot in work.steps:
+        total[:, :, slot] = join(total[:, :, slot], compute(one, x[:, stream:], w[:, :, weight:]))
+    return total
+
+
+def _walk(array: Array, loops: Sequence[Loop], which: Literal["stream", "weight"], lead: int = 1) -> Array:
+    """A view of `array` (leading levels, flat elements) with one axis a loop; no data is copied."""
+    step = array.strides[lead]
+    shape = (*array.shape[:lead], *(loop.size for loop in loops))
+    strides = (*array.strides[:lead], *(getattr(loop, which) * step for loop in loops))
+    return as_strided(array, shape=shape, strides=strides, writeable=False)
+
+
+def _known(work: Contraction, x: Array, w: Array) -> Array:
+    """A sum is known where everything in it is."""
+    summed = [loop for loop in (*work.time, *work.tree) if not loop.kept]
+    return _all_known(x, work.kept, summed, "stream", 1)[:, None] & _all_known(w, work.kept, summed, "weight", 2)
+
+
+def _all_known(known: Array, kept: Sequence[Loop], summed: Sequence[Loop], which: Literal["stream", "weight"], lead: int) -> Array:
+    """Whether all elements of the sums are known, repeated loops walked once."""
+    once = [Loop(loop.size if getattr(loop, which) else 1, loop.stream, loop.weight, True) for loop in kept]
+    view = _walk(known, [*once, *(loop for loop in summed if getattr(loop, which))], which, lead)
+    found = np.asarray(view.all(axis=tuple(range(lead + len(kept), view.ndim))))
+    return np.broadcast_to(found, (*known.shape[:lead], *(loop.size for loop in kept)))
+
+
+def _exact(work: Contraction, x: Array, w: Array) -> Array:
+    """Sums in hardware order; spatial positions are innermost so that every numpy pass is long and contiguous."""
+    wide_x = np.ascontiguousarray(convert(x, work.stream_type, work.accumulator).T)
+    wide_w = np.ascontiguousarray(np.moveaxis(convert(w, work.weight_type, work.accumulator), 0, -1))
+    summed = [loop for loop in work.time if not loop.kept]
+    order = [*summed, *work.tree, *work.kept]
+    x_view = _loops_first(wide_x[None], order, "stream")
+    w_view = _loops_first(wide_w, order, "weight")
+    shape = (wide_w.shape[0], *(loop.size for loop in work.kept), x.shape[0])
+    total = np.zeros(shape, numpy_dtype(work.accumulator))
+    depth_axes = len(work.tree)
+    for block in _blocks(shape, 1 << sum(loop.size.bit_length() - 1 for loop in work.tree)):
+        tree_block = (*((slice(None),) * depth_axes), *block)
+        for step in np.ndindex(*(loop.size for loop in summed)):
+            xs, ws = x_view[step][_clipped(tree_block, x_view[step].shape)], w_view[step][tree_block]
+            products = np.multiply(xs, ws, order="C")
+            total[block] += tree_sum(products.reshape(-1, *products.shape[depth_axes:]))
+    return np.moveaxis(total, -1, 0)
+
+
+def _loops_first(array: Array, order: Sequence[Loop], which: Literal["stream", "weight"]) -> Array:
+    """View of (lane, element, place) as (summed loops…, tree…, lane, kept…, place)."""
+    step, kept_from = array.strides[1], next((i for i, loop in enumerate(order) if loop.kept), len(order))
+    sizes = [loop.size for loop in order]
+    strides = [getattr(loop, which) * step for loop in order]
+    sizes[kept_from:kept_from] = [array.shape[0]]
+    strides[kept_from:kept_from] = [array.strides[0]]
+    return as_strided(array, (*sizes, array.shape[2]), (*strides, array.strides[2]), writeable=False)
+
+
+def _clipped(index: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[slice, ...]:
+    """The same block of an array whose lane axis may have one position only."""
+    return tuple(slice(None) if size == 1 else part for part, size in zip(index, shape, strict=True))
+
+
+def _blocks(shape: tuple[int, ...], products: int) -> list[tuple[slice, ...]]:
+    """Blocks of the result whose products fit `BLOCK_ELEMENTS`: whole inner axes, a run of one axis, single positions outside it."""
+    room = max(BLOCK_ELEMENTS // products, 1)
+    axis, inner = len(shape), 1
+    while axis and inner * shape[axis - 1] <= room:
+        axis -= 1
+        inner *= shape[axis]
+    if axis == 0:
+        return [tuple(slice(None) for _ in shape)]
+    run = max(room // inner, 1)
+    rest = tuple(slice(None) for _ in shape[axis:])
+    blocks = []
+    for outer in np.ndindex(*shape[: axis - 1]):
+        single = tuple(slice(i, i + 1) for i in outer)
+        blocks += [(*single, slice(start, start + run), *rest) for start in range(0, shape[axis - 1], run)]
+    return blocks
+
+
+def _fast(work: Contraction, x: Array, w: Array) -> Array:
+    """Batched matrix products; integers in a float type that holds every partial sum exactly, then wrapped to i32."""
+    summed = [loop for loop in (*work.time, *work.tree) if not loop.kept]
+    kind = np.dtype(np.float32) if work.accumulator.is_float else _integer_carrier(work, summed)
+    both = [loop for loop in summed if loop.stream and loop.weight]
+    batch = [loop for loop in work.kept if loop.stream and loop.weight]
+    rows = [loop for loop in work.kept if loop.stream and not loop.weight]
+    columns = [loop for loop in work.kept if not loop.stream]
+    left = _summed_view(_as_kind(x, work.stream_type, kind), [*batch, *rows, *both], [n for n in summed if not n.weight], "stream", 1)
+    right = _summed_view(_as_kind(w, work.weight_type, kind), [*batch, *columns, *both], [n for n in summed if not n.stream], "weight", 2)
+    right = np.moveaxis(right, 1, 1 + len(batch))
+    sizes = [prod(loop.size for loop in group) for group in (batch, rows, columns, both)]
+    left = left.reshape(x.shape[0], sizes[0], sizes[1], sizes[3])
+    right = right.reshape(x.shape[0], sizes[0], w.shape[1] * sizes[2], sizes[3])
+    result = np.matmul(left, right.swapaxes(-1, -2))
+    result *= kind.type(prod(loop.size for loop in summed if not loop.stream and not loop.weight))
+    shaped = result.reshape(x.shape[0], *(loop.size for loop in (*batch, *rows)), w.shape[1], *(loop.size for loop in columns))
+    ordered = shaped.transpose(0, 1 + len(batch) + len(rows), *_places(work.kept, batch, rows, columns))
+    if work.accumulator.is_float:
+        return np.asarray(ordered)
+    return np.asarray(ordered.astype(np.int64).astype(np.int32))
+
+
+def _places(kept: Sequence[Loop], batch: Sequence[Loop], rows: Sequence[Loop], columns: Sequence[Loop]) -> list[int]:
+    """Axis of every kept loop in (place, batch…, rows…, lane, columns…)."""
+    following = {"batch": 1, "rows": 1 + len(batch), "columns": 2 + len(batch) + len(rows)}
+    axes = []
+    for loop in kept:
+        group = "columns" if not loop.stream else "batch" if loop.weight else "rows"
+        axes.append(following[group])
+        following[group] += 1
+    return axes
+
+
+def _as_kind(array: Array, element: DType, kind: np.dtype[Any]) -> Array:
+    return np.ascontiguousarray(array.astype(kind))
+
+
+def _integer_carrier(work: Contraction, summed: Sequence[Loop]) -> np.dtype[Any]:
+    """f32 where no partial sum can leave its 24-bit integers, else f64."""
+    terms = prod(loop.size for loop in summed)
+    widest = (1 << (work.stream_type.bits - 1)) * (1 << (work.weight_type.bits - 1))
+    return np.dtype(np.float32) if terms * widest <= 1 << 24 else np.dtype(np.float64)
+
+
+def _summed_view(array: Array, loops: Sequence[Loop], only: Sequence[Loop], which: Literal["stream", "weight"], lead: int) -> Array:
+    """One axis a loop; loops that only this operand walks are summed, loops that neither walks are left to the caller."""
+    own = [loop for loop in only if getattr(loop, which)]
+    view = _walk(array, [*loops, *own], which, lead)
+    return np.asarray(view.sum(axis=tuple(range(view.ndim - len(own), view.ndim)), dtype=array.dtype)) if own else view
+
+
+# --- single stages ----------------------------------------------------------------------------------------------------------------
+
+
+def packet_sums(values: Values, depth: int, columns: int) -> Values:
+    """Packet Reducer on products that are there: the tree over the innermost 2^depth positions, then the declared columns."""
+
+    def cut(array: Array) -> Array:
+        short = columns - array.shape[-1]
+        return np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, short)]) if short > 0 else array[..., :columns]
+
+    grouped = (*values.data.shape[:-1], values.data.shape[-1] >> depth, 1 << depth)
+    return Values(cut(tree_sum(values.data.reshape(grouped), axis=-1)), cut(np.asarray(values.defined.reshape(grouped).all(axis=-1))))
+
+
+def time_sums(values: Values, loops: Sequence[tuple[int, bool]]) -> Values:
+    """Time Reducer on packets that are there: one addition after the other in the order of Time."""
+    *outer, _, packet = values.data.shape
+    sizes = [size for size, _ in loops]
+    summed = [len(outer) + i for i, (_, kept) in enumerate(loops) if not kept]
+    survivors = prod(size for size, kept in loops if kept)
+
+    def in_order(array: Array) -> Array:
+        split = array.reshape(*outer, *sizes, packet)
+        first = np.moveaxis(split, summed, range(len(summed)))
+        return first.reshape(-1, *outer, survivors, packet)
+
+    return Values(time_sum(in_order(values.data)), np.asarray(in_order(values.defined).all(axis=0)))
+
+
+class PendingProducts(Values):
+    """Products of an outer product that nobody has looked at yet, so that the following sums need not hold them all."""
+
+    def __init__(self, stream: Values, weight: Values, steps: tuple[Step, ...]) -> None:
+        for name, value in (("_stream", stream), ("_weight", weight), ("_steps", steps)):
+            object.__setattr__(self, name, value)
+
+    _stream: Values
+    _weight: Values
+    _steps: tuple[Step, ...]
+
+    @cached_property
+    def _held(self) -> Values:
+        return contract_fused(self._stream, self._weight, self._steps)
+
+    @property
+    def data(self) -> Array:
+        return self._held.data
+
+    @property
+    def defined(self) -> npt.NDArray[np.bool_]:
+        return self._held.defined
+
+    def then(self, step: Step) -> PendingProducts:
+        """The same products with one more stage to come."""
+        return PendingProducts(self._stream, self._weight, (*self._steps, step))
+
+    def summed(self) -> Values:
+        """The values behind the stages so far, in exact mode."""
+        return contract_fused(self._stream, self._weight, self._steps)
