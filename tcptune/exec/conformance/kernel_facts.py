@@ -1,0 +1,273 @@
+"""Derived numbers of kernel cases, by the corpus's names: sizes, transfers, syncs and the numbers of each chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Dict
+from typing import Any
+
+from tcptune.exec.check import trip_count
+from tcptune.exec.checked import CheckedKernel, CheckedStep, buffer_bytes
+from tcptune.exec.conformance.registry import Mismatch, expect_equal
+from tcptune.ir import steps as s
+from tcptune.ir.types import TensorType
+from tcptune.model.redistribution import Syncs, syncs_of_move
+
+_NOT_FACTS = ("verdict", "rule", "also_violates", "values", "samples", "makespan", "makespan_note", "manual_verdict", "note")
+
+
+def walk(steps: tuple[CheckedStep, ...]) -> Iterator[CheckedStep]:
+    """Every step, loop bodies included, once."""
+    for step in steps:
+        yield step
+        yield from walk(step.body)
+
+
+def _syncs(checked: CheckedKernel) -> dict[str, int]:
+    found = {"ChipSync": 0, "ClusterSync": 0}
+    for step in walk(checked.steps):
+        syncs = _syncs_of(step)
+        found["ChipSync"] += syncs.chip
+        found["ClusterSync"] += syncs.cluster
+    return found
+
+
+def _syncs_of(step: CheckedStep) -> Syncs:
+    if isinstance(step.step, s.Redistribute) and step.route is not None:
+        return Syncs(step.route.syncs.chip, step.route.syncs.cluster)
+    if isinstance(step.step, s.ToDm) and step.result is not None:
+        return syncs_of_move(step.sources[0].type, step.result.type)
+    return Syncs()
+
+
+def _dma_steps(checked: CheckedKernel) -> list[CheckedStep]:
+    moving = (
+        s.ToDm,
+        s.ToHbm,
+        s.ToHost,
+        s.ToHbmView,
+        s.Redistribute,
+        s.HbmChipShuffle,
+        s.DmaGatherScaled,
+        s.DmaGatherUnscaled,
+        s.DmaScatter,
+    )
+    return [step for step in walk(checked.steps) if isinstance(step.step, moving)]
+
+
+def _output(checked: CheckedKernel) -> TensorType:
+    return checked.outputs[0].type
+
+
+def _first_dm(checked: CheckedKernel) -> TensorType:
+    for step in walk(checked.steps):
+        if step.result is not None and step.result.type.tier == "Dm":
+            return step.result.type
+    return _output(checked)
+
+
+def _live_elements(type_: TensorType) -> int:
+    """Live positions of Element."""
+    return type_.element.live_size
+
+
+def _by_transfer(checked: CheckedKernel, get: Callable[[Any], int]) -> int | list[int]:
+    found = [get(step.transfers[0]) for step in _dma_steps(checked) if step.transfers]
+    return found[0] if len(found) == 1 else found
+
+
+def _gather_row_bytes(checked: CheckedKernel) -> int:
+    for step in walk(checked.steps):
+        if isinstance(step.step, s.DmaGatherScaled | s.DmaGatherUnscaled) and step.result is not None:
+            table, result = step.sources[0].type, step.result.type
+            sizes = {a: n for _, m in table.levels for a, n in m.axes.items()}
+            kept = {a for _, m in result.levels for a in m.axes}
+            row = 1
+            for axis, size in sizes.items():
+                row *= size if axis in kept else 1
+            return table.dtype.bytes_of(row)
+    type_ = _first_dm(checked)
+    return type_.dtype.bytes_of(_live_elements(type_) // max(_rows_per_slice(checked), 1))
+
+
+def _rows_per_slice(checked: CheckedKernel) -> int:
+    type_ = _first_dm(checked)
+    terms = type_.element.terms()
+    return terms[0].live_size if len(terms) > 1 else 1
+
+
+def _tail(checked: CheckedKernel, which: Callable[[CheckedStep], bool]) -> int | None:
+    """Tail bytes of the transfer that `which` picks (DMA-005)."""
+    for step in _dma_steps(checked):
+        if step.transfers and which(step):
+            return int(step.transfers[0].tail_bytes)
+    return None
+
+
+def _common(checked: CheckedKernel, which: Callable[[CheckedStep], bool]) -> int | None:
+    for step in _dma_steps(checked):
+        if step.transfers and which(step):
+            return int(step.transfers[0].common_run_bytes)
+    return None
+
+
+def _loads_index(step: CheckedStep) -> bool:
+    return step.result is not None and step.result.type.dtype.name == "i32" and isinstance(step.step, s.ToDm)
+
+
+def _copies(checked: CheckedKernel) -> int:
+    """Destination cells over source cells of the first transfer."""
+    for step in _dma_steps(checked):
+        if step.transfers:
+            move = step.transfers[0].move
+            source = 1
+            for _, mapping in move.source.levels:
+                source *= mapping.live_size
+            return int(move.cells // source)
+    return 1
+
+
+def _self_routed(checked: CheckedKernel) -> int:
+    """Redistributions in which every chip reads itself."""
+    shuffles = [step for step in walk(checked.steps) if isinstance(step.step, s.Redistribute) and step.route is not None]
+    return sum(1 for step in shuffles if step.route.chip_sources == tuple(range(len(step.route.chip_sources))))
+
+
+FACTS: dict[str, Callable[[CheckedKernel], Any]] = {
+    "sync": _syncs,
+    "dma_operations": lambda c: len(_dma_steps(c)),
+    "commands": lambda c: len(_dma_steps(c)),
+    "output_type": lambda c: _output(c).to_json(),
+    "slices": lambda c: _first_dm(c).slice.live_size,
+    "elements_per_slice": lambda c: _live_elements(_first_dm(c)),
+    "bytes_per_slice": lambda c: _first_dm(c).element_bytes,
+    "rows_per_slice": _rows_per_slice,
+    "row_bytes": _gather_row_bytes,
+    "bytes_total": lambda c: _output(c).dtype.bytes_of(_output(c).chip.size * _output(c).element.size),
+    "bytes_per_chip": lambda c: _output(c).dtype.bytes_of(_output(c).element.size),
+    "elements_per_chip": lambda c: _output(c).element.live_size,
+    "live_clusters": lambda c: _first_dm(c).cluster.live_size,
+    "tail_bytes": lambda c: _tail(c, lambda step: True),
+    "to_dm_tail_bytes": lambda c: _tail(c, lambda step: isinstance(step.step, s.ToDm)),
+    "index_tail_bytes": lambda c: _tail(c, _loads_index),
+    "common_run_bytes": lambda c: _common(c, lambda step: True),
+    "to_hbm_common_run_bytes": lambda c: _common(c, lambda step: isinstance(step.step, s.ToHbm)),
+    "common_contiguous_bytes": lambda c: _by_transfer(c, lambda t: int(t.common_run_bytes)),
+    "common_contiguous_elements": lambda c: _by_transfer(c, lambda t: int(t.common_run_bytes * 8 // t.move.dest.dtype.bits)),
+    "copies": _copies,
+    "self_routed_rounds": _self_routed,
+    "deferred": lambda c: any(isinstance(step.step, s.Redistribute) for step in walk(c.steps)),
+    "executes_on": lambda c: (
+        "sub context parallel copy" if any(step.step.NAME.startswith("asymmetric") for step in walk(c.steps)) else "tdma"
+    ),
+}
+"""What a case may expect, beside the verdict and values; transfers and chains have their own comparison."""
+
+
+def compare_facts(checked: CheckedKernel, expect: Dict[str, Any]) -> None:
+    """Compares every derived number of a case.
+
+    Raises:
+        Mismatch: a number disagrees, or nothing derives it.
+    """
+    for name, want in expect.items():
+        if name in _NOT_FACTS:
+            continue
+        if name == "derived":
+            _compare_derived(checked, want)
+        elif name in FACTS:
+            expect_equal(name, FACTS[name](checked), want)
+        else:
+            raise Mismatch(f"nothing derives {name!r}")
+
+
+def _compare_derived(checked: CheckedKernel, want: Dict[str, Any]) -> None:
+    results = {step.result.name: step for step in walk(checked.steps) if step.result is not None}
+    for name, value in want.items():
+        if name == "bytes_per_unit":
+            for tensor, size in value.items():
+                expect_equal(f"bytes of {tensor}", results[tensor].result.type.element_bytes if results[tensor].result else None, size)
+        elif name == "chains":
+            for label, numbers in value.items():
+                _compare_chain(label, _chain_of(checked, label), numbers)
+        elif name in _KERNEL_NUMBERS:
+            expect_equal(name, _KERNEL_NUMBERS[name](checked), value)
+        else:
+            _compare_any_chain(checked, name, value)
+
+
+def _chain_of(checked: CheckedKernel, label: str) -> CheckedStep:
+    """The pass that binds `label`, or ``commit_view:TENSOR:start``."""
+    for step in walk(checked.steps):
+        if not isinstance(step.step, s.TensorUnit):
+            continue
+        if step.result is not None and step.result.name == label:
+            return step
+        if label.startswith("commit_view:") and step.target is not None:
+            last = step.step.ops[-1]
+            tile = getattr(last, "tile", None)
+            if f"commit_view:{last.into}:{tile.start if tile else ''}" == label:  # type: ignore[attr-defined]
+                return step
+    raise Mismatch(f"no chain {label!r}")
+
+
+def _compare_chain(label: str, step: CheckedStep, want: Dict[str, Any]) -> None:
+    if step.chain is None:
+        raise Mismatch(f"{label} has no chain")
+    got = step.chain.derived
+    if step.result is not None and step.result.type.tier == "Trf":
+        size = buffer_bytes(step.result.type)
+        got = {**got, "trf_bytes_per_lane": step.result.type.element_bytes, "trf_bytes_per_slice": size, **got}
+    for name, value in want.items():
+        if name not in got:
+            raise Mismatch(f"{label}: nothing derives {name!r}")
+        if _plain(got[name]) != _plain(value):
+            raise Mismatch(f"{label}: {name}: got {_plain(got[name])!r}, expected {value!r}")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _compare_any_chain(checked: CheckedKernel, name: str, value: Any) -> None:
+    """A number of the one chain of the program, or an object of numbers of one of its operations."""
+    chains = [step.chain for step in walk(checked.steps) if step.chain is not None]
+    for chain in chains:
+        for stage in chain.steps:
+            if isinstance(value, dict) and name == stage.op.NAME:
+                missing = {k: v for k, v in value.items() if _plain(stage.derived.get(k)) != _plain(v)}
+                if not missing:
+                    return
+            elif name in stage.derived and _plain(stage.derived[name]) == _plain(value):
+                return
+    got = [stage.derived.get(name) for chain in chains for stage in chain.steps if name in stage.derived or name == stage.op.NAME]
+    raise Mismatch(f"{name}: got {got}, expected {value!r}")
+
+
+def _unit_groups(checked: CheckedKernel) -> int:
+    """Register stores that one scheduling unit shows: those of the innermost kept body, or of all unrolled iterations."""
+
+    def count(steps: tuple[CheckedStep, ...]) -> int:
+        total = 0
+        for step in steps:
+            if isinstance(step.step, s.Loop):
+                inner = count(step.body)
+                total += inner * trip_count(step.step) if step.step.unroll else inner
+            elif step.result is not None and step.result.type.tier == "Trf":
+                total += 1
+        return total
+
+    return count(checked.steps)
+
+
+def _active(checked: CheckedKernel, level: str) -> int:
+    return int(getattr(_first_dm(checked), level).live_size)
+
+
+_KERNEL_NUMBERS: dict[str, Callable[[CheckedKernel], int]] = {
+    "visible_groups_per_scheduling_unit": _unit_groups,
+    "active_slices_per_cluster": lambda c: _active(c, "slice"),
+    "active_clusters": lambda c: _active(c, "cluster"),
+}

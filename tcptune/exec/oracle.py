@@ -1,0 +1,348 @@
+"""Oracles: what a kernel should compute, how far its result may be off, and the runs that compare both (ORACLE-001 to ORACLE-012).
+
+The text of an oracle::
+
+    oracle   = "einsum" subscripts {"|" epilogue}      ``einsum ik,jk->ij | bias:c(j) | relu``; a label is an axis in lower case
+             | "max(einsum" subscripts ", 0)"          the same with ReLU
+             | "permute" axes "->" axes                the same values under other axes
+             | "formula" name                          a function registered with `formula`
+    epilogue = "relu" | "gelu" | "silu" | "add" number | "mul" number | ("bias" | "residual") ":" input "(" axes ")"
+
+Anything else is prose and no oracle. References are computed in float64 (integers exactly, modulo 2^32); results are rounded by the device
+alone. The bound of a contraction in f32 with a bf16 result is ``|err| <= 2^-8 |ref| + K 2^-24 sum |a b|``; a kernel's own tolerance may
+be wider.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tcptune.errors import InputError, WorkError
+from tcptune.exec.checked import CheckedKernel
+from tcptune.exec.fill import PATTERNS, SEED, cells_of, drawn_inputs
+from tcptune.exec.interpret import RunResult, run_kernel
+from tcptune.ir.kernel import Kernel, Tolerance
+from tcptune.ir.types import TensorType
+from tcptune.model.values import Values
+
+Floats = npt.NDArray[np.float64]
+
+ACCUMULATION_EPSILON = 2.0**-24  # half a unit in the last place of f32
+RESULT_EPSILON = {"bf16": 2.0**-8, "f32": 2.0**-23, "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2}
+
+_EINSUM = re.compile(r"(max\()?\s*einsum\s+([A-Za-z ,]*->[A-Za-z ]*)(?:,\s*0\))?(.*)", re.DOTALL)
+_PERMUTE = re.compile(r"permute\s+([a-z]+)\s*->\s*([a-z]+)")
+_FORMULA = re.compile(r"formula\s+(\w+)\s*$")
+_OPERAND = re.compile(r"(bias|residual)\s*:\s*(\w+)\s*\(\s*([a-z]*)\s*\)$")
+_CONSTANT = re.compile(r"(add|mul)\s+([-+0-9.eE]+)$")
+
+Formula = Callable[[dict[str, Floats], Kernel], Floats]
+_FORMULAS: dict[str, Formula] = {}
+
+
+def formula(name: str) -> Callable[[Formula], Formula]:
+    """Registers a named reference.
+
+    It gets the inputs by name as float64 arrays over their axes (in order of first mention in the input's type) and the kernel, and
+    returns an array over the axes of the result in that order.
+    """
+
+    def add(function: Formula) -> Formula:
+        if name in _FORMULAS:
+            raise ValueError(f"two formulas are called {name!r}")
+        _FORMULAS[name] = function
+        return function
+
+    return add
+
+
+def axes_of(type_: TensorType) -> tuple[str, ...]:
+    """Axes of a tensor in order of first mention, outermost level first."""
+    return tuple(dict.fromkeys(a for _, m in type_.levels for a in m.axes))
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Expected values over the axes of the result, and how far the device may be off by its arithmetic alone."""
+
+    values: Floats
+    bound: Floats
+
+
+@dataclass(frozen=True)
+class OracleReport:
+    """Outcome of one comparison.
+
+    Attributes:
+        compared: live cells compared.
+        undefined: live cells that hold nothing known.
+        wrong: cells beyond the tolerance.
+        worst: the cell furthest beyond it, as text.
+        max_error: largest absolute difference.
+    """
+
+    compared: int
+    undefined: int
+    wrong: int
+    worst: str
+    max_error: float
+
+    @property
+    def passed(self) -> bool:
+        return not self.wrong and not self.undefined
+
+    def __str__(self) -> str:
+        if self.passed:
+            return f"{self.compared} cells agree, largest difference {self.max_error:g}"
+        return f"{self.wrong} of {self.compared} cells differ, {self.undefined} are undefined; {self.worst}"
+
+
+# references
+
+
+def has_oracle(kernel: Kernel) -> bool:
+    """Whether the kernel's oracle is one of the forms that are computed."""
+    return kernel.oracle is not None and _parse(kernel.oracle) is not None
+
+
+def _parse(text: str) -> tuple[str, re.Match[str]] | None:
+    for kind, form in (("einsum", _EINSUM), ("permute", _PERMUTE), ("formula", _FORMULA)):
+        found = form.match(text.strip())
+        if found:
+            return kind, found
+    return None
+
+
+def dense(type_: TensorType, values: Values, axes: Sequence[str]) -> Floats:
+    """Contents over `axes` as float64 (integers are exact up to 2^53)."""
+    cells = cells_of(type_)
+    sizes = {a: n for _, m in type_.levels for a, n in m.axes.items()}
+    result = np.zeros(tuple(sizes[a] for a in axes), dtype=np.float64)
+    at = tuple(cells.coords[a][cells.live][::-1] for a in axes)
+    result[at] = values.data[cells.live][::-1].astype(np.float64)
+    return result
+
+
+def reference(kernel: Kernel, inputs: Dict[str, Values]) -> Reference:
+    """What the kernel should compute from these inputs.
+
+    Raises:
+        InputError: the oracle is no form that is computed, or names what the kernel has not.
+    """
+    parsed = _parse(kernel.oracle or "")
+    if parsed is None:
+        raise InputError(f"kernel {kernel.name!r} has no oracle that can be computed", hint="einsum …, permute … or formula …")
+    kind, found = parsed
+    types = {i.name: i.type for i in kernel.inputs}
+    arrays = {name: dense(t, inputs[name], axes_of(t)) for name, t in types.items()}
+    if kind == "formula":
+        name = found.group(1)
+        if name not in _FORMULAS:
+            raise InputError(f"unknown formula {name!r}", hint=f"known: {', '.join(sorted(_FORMULAS))}")
+        values = _FORMULAS[name](arrays, kernel)
+        return Reference(values, np.zeros_like(values))
+    if kind == "permute":
+        (entry,) = kernel.inputs[:1]
+        source = arrays[entry.name]
+        letters = _letters(found.group(1), axes_of(entry.type))
+        order = [found.group(1).index(c) for c in found.group(2)]
+        values = np.transpose(source, [letters.index(a) for a in (letters[i] for i in order)])
+        return Reference(values, np.zeros_like(values))
+    return _einsum(kernel, arrays, found)
+
+
+def _letters(labels: str, axes: tuple[str, ...]) -> list[str]:
+    """Axis of each label: the one of the same name in lower case, or the only one that begins with it."""
+    found = []
+    for label in labels:
+        same = [a for a in axes if a.lower() == label.lower()] or [a for a in axes if a[:1].lower() == label.lower()]
+        if len(same) != 1:
+            raise InputError(f"the oracle's label {label!r} is no axis of the tensor", hint=f"axes: {', '.join(axes)}")
+        found.append(same[0])
+    return found
+
+
+def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str]) -> Reference:
+    inputs_text, output = found.group(2).replace(" ", "").lower().split("->")
+    subscripts = inputs_text.split(",")
+    entries = kernel.inputs[: len(subscripts)]
+    if len(entries) < len(subscripts):
+        raise InputError(f"the oracle has {len(subscripts)} operands, the kernel {len(entries)} inputs")
+    operands = []
+    for labels, entry in zip(subscripts, entries, strict=True):
+        axes = axes_of(entry.type)
+        letters = _letters(labels, axes)
+        operands.append(np.transpose(arrays[entry.name], [axes.index(a) for a in letters]))
+    spec = f"{','.join(subscripts)}->{output}"
+    integer = not entries[0].type.dtype.is_float
+    values = _exact_einsum(spec, operands) if integer else np.einsum(spec, *operands, optimize=True)
+    summed = np.prod([n for c, n in _sizes(subscripts, operands).items() if c not in output], dtype=np.float64)
+    spread = np.einsum(spec, *[np.abs(o) for o in operands], optimize=True)
+    bound = np.zeros_like(values) if integer else float(summed) * ACCUMULATION_EPSILON * spread
+    stages = [p.strip() for p in (found.group(3) or "").split("|")[1:]] + (["relu"] if found.group(1) else [])
+    for stage in stages:
+        values, bound = _epilogue(stage, values, bound, output, arrays, kernel)
+    return Reference(values, bound)
+
+
+def _sizes(subscripts: list[str], operands: list[Floats]) -> dict[str, int]:
+    return {c: n for labels, o in zip(subscripts, operands, strict=True) for c, n in zip(labels, o.shape, strict=True)}
+
+
+def _exact_einsum(spec: str, operands: list[Floats]) -> Floats:
+    """Integer contraction modulo 2^32, as signed numbers."""
+    total = np.einsum(spec, *[o.astype(np.int64) for o in operands])
+    return ((total + 2**31) % 2**32 - 2**31).astype(np.float64)
+
+
+def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: dict[str, Floats], kernel: Kernel) -> tuple[Floats, Floats]:
+    """One step after the contraction; the bound follows by the slope of the step (at most 1.13 for GeLU and SiLU)."""
+    operand, constant = _OPERAND.match(stage), _CONSTANT.match(stage)
+    if stage == "relu":
+        return np.maximum(values, 0), bound
+    if stage in ("gelu", "silu"):
+        inner = {"gelu": gelu, "silu": silu}[stage](values)
+        return inner, 1.13 * bound + 2.0**-16 * np.abs(inner)
+    if constant:
+        number = float(constant.group(2))
+        scaled = values + number if constant.group(1) == "add" else values * number
+        return scaled, bound * (1 if constant.group(1) == "add" else abs(number)) + ACCUMULATION_EPSILON * np.abs(scaled)
+    if operand:
+        _, name, labels = operand.groups()
+        if name not in arrays:
+            raise InputError(f"the oracle names no input {name!r}", hint=f"inputs: {', '.join(arrays)}")
+        axes = axes_of(next(i.type for i in kernel.inputs if i.name == name))
+        other = np.transpose(arrays[name], [axes.index(a) for a in _letters(labels, axes)])
+        index = tuple(slice(None) if c in labels else None for c in output)
+        order = sorted(range(len(labels)), key=lambda i: output.index(labels[i]))
+        total = values + np.transpose(other, order)[index]
+        return total, bound + ACCUMULATION_EPSILON * np.abs(total)
+    raise InputError(
+        f"unknown epilogue {stage!r} in the oracle", hint="relu, gelu, silu, add N, mul N, bias:NAME(axes), residual:NAME(axes)"
+    )
+
+
+def silu(x: Floats) -> Floats:
+    """x times its logistic function."""
+    return x / (1 + np.exp(-x))
+
+
+def gelu(x: Floats) -> Floats:
+    """The tanh form of GeLU."""
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+
+
+# comparison
+
+
+def within(got: Floats, want: Floats, tolerance: Tolerance, bound: Floats | float = 0.0) -> npt.NDArray[np.bool_]:
+    """Where `got` is close enough to `want` (ORACLE-009); `bound` is allowed in any case. Equal infinities and NaN agree."""
+    if tolerance.form == "max":
+        allowed = np.maximum(tolerance.rel * np.abs(want), tolerance.abs)
+    elif tolerance.form == "exact":
+        allowed = np.zeros_like(want)
+    else:
+        allowed = tolerance.abs + tolerance.rel * np.abs(want)
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    with np.errstate(invalid="ignore"):
+        close = np.abs(got - want) <= np.maximum(allowed, bound)
+    return np.asarray(same | close)
+
+
+def compare_with_oracle(kernel: Kernel, inputs: Dict[str, Values], result: RunResult) -> OracleReport:
+    """Compares the first result of a run with the oracle; only live cells count (ORACLE-012).
+
+    Raises:
+        InputError: the kernel has no oracle that can be computed.
+    """
+    name = kernel.outputs[0]
+    type_, values = result.types[name], result.outputs[name]
+    expected = reference(kernel, inputs)
+    cells = cells_of(type_)
+    live = cells.live
+    at = tuple(cells.coords[a][live] for a in _result_axes(kernel, type_))
+    want, bound = expected.values[at], expected.bound[at]
+    got = values.data[live].astype(np.float64)
+    bound = bound + (RESULT_EPSILON.get(type_.dtype.name, 0.0) * np.abs(want) if np.any(expected.bound) else 0.0)
+    want_stored = _stored(want, type_)
+    fine = within(got, want, kernel.tolerance or Tolerance(), bound) | (got == want_stored)
+    undefined = int((~values.defined[live]).sum())
+    wrong = np.flatnonzero(~fine & values.defined[live])
+    worst = ""
+    if wrong.size:
+        first = int(wrong[int(np.argmax(np.abs(got[wrong] - want[wrong])))])
+        where = ", ".join(f"{a} = {int(cells.coords[a][live][first])}" for a in cells.coords)
+        worst = f"at {where or 'the only cell'}: got {got[first]:g}, expected {want[first]:g}"
+    elif undefined:
+        worst = str(result.undefined[0]) if result.undefined else "undefined cells"
+    finite = np.isfinite(got) & np.isfinite(want)
+    return OracleReport(int(live.sum()), undefined, int(wrong.size), worst, float(np.max(np.abs(got - want)[finite], initial=0.0)))
+
+
+def _stored(want: Floats, type_: TensorType) -> Floats:
+    """The reference after the one conversion that storing it takes; integers wrap."""
+    if type_.dtype.is_float:
+        return want
+    span = 2.0**type_.dtype.bits
+    return np.asarray((want + span / 2) % span - span / 2)
+
+
+def _result_axes(kernel: Kernel, type_: TensorType) -> list[str]:
+    """Axes of the reference's dimensions, in its order."""
+    parsed = _parse(kernel.oracle or "")
+    axes = axes_of(type_)
+    if parsed is None or parsed[0] == "formula":
+        return list(axes)
+    labels = parsed[1].group(2).replace(" ", "").lower().split("->")[-1]
+    return _letters(labels, axes)
+
+
+@dataclass(frozen=True)
+class OracleRun:
+    """One comparison: how the inputs were drawn, with which seed, and the outcome."""
+
+    how: str
+    seed: int
+    report: OracleReport
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All comparisons of a kernel."""
+
+    runs: tuple[OracleRun, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(r.report.passed for r in self.runs)
+
+    @property
+    def undefined_reads(self) -> int:
+        return max((r.report.undefined for r in self.runs), default=0)
+
+    def require(self) -> None:
+        """Raises:
+        WorkError: the first run that failed.
+        """
+        for run in self.runs:
+            if not run.report.passed:
+                raise WorkError(f"the result differs from the oracle on {run.how} inputs (seed {run.seed}): {run.report}")
+
+
+def verify(
+    checked: CheckedKernel, seeds: Sequence[int] = (SEED, SEED + 1, SEED + 2), patterns: Sequence[str] = tuple(PATTERNS)
+) -> Verification:
+    """Runs a kernel on seeded random draws and on adversarial inputs and compares each with its oracle."""
+    plan = [("random", seed) for seed in seeds] + [(name, SEED) for name in patterns]
+    runs = []
+    for how, seed in plan:
+        inputs = drawn_inputs(checked.kernel, how, seed)
+        result = run_kernel(checked, inputs)
+        runs.append(OracleRun(how, seed, compare_with_oracle(checked.kernel, inputs, result)))
+    return Verification(tuple(runs))
