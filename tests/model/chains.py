@@ -1,0 +1,41 @@
+"""Shorthand for chain tests: a stream, operations as JSON, and what a refusal says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tcptune.errors import RuleViolation
+from tcptune.ir import vector_ops as _registers_vector_operations  # noqa: F401
+from tcptune.ir.axes import Axes
+from tcptune.ir.ops import op_from_json
+from tcptune.ir.types import StreamType, TensorType, dtype
+from tcptune.model.pipeline import Chain, check_chain
+from tcptune.model.stage import ChainEnv
+
+
+def stream(axes: Axes, dt: str, position: str = "Fetch", **levels: str) -> StreamType:
+    """A stream; levels not given are the whole unit with nothing in it."""
+    filled = {"chip": "1", "cluster": "1 # 2", "slice": "1 # 256", "time": "1", "packet": "1", **levels}
+    return StreamType(position, dtype(dt), **{n: axes.mapping(m) for n, m in filled.items()})
+
+
+def run(start: StreamType, axes: Axes, *ops: dict[str, Any], context: str = "main", operands: dict[str, TensorType] | None = None) -> Chain:
+    """The checked chain."""
+    return check_chain(start, [op_from_json(op, axes) for op in ops], ChainEnv(context, axes, operands or {}))
+
+
+def refused(start: StreamType, axes: Axes, *ops: dict[str, Any], context: str = "main") -> RuleViolation:
+    """The refusal of a chain that must not be accepted."""
+    with pytest.raises(RuleViolation) as caught:
+        run(start, axes, *ops, context=context)
+    return caught.value
+
+
+def switch(slice_: str, time: str, kind: str, **sizes: int) -> dict[str, Any]:
+    return {"op": "switch", "slice": slice_, "time": time, "config": {kind: sizes}}
+
+
+def collect(time: str, packet: str) -> dict[str, Any]:
+    return {"op": "collect", "time": time, "packet": packet}
