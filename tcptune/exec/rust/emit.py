@@ -14,15 +14,17 @@ from tcptune.ir.steps import KernelStep, Loop, RuntimeCount
 StepPath = tuple[int, ...]
 """Where a step stands: its index in the kernel's steps, then in the body of that loop, and so on."""
 
-STATEMENT_NODES = ("let_declaration", "expression_statement", "block", "function_item", "source_file")
+_CHAIN_NODES = ("field_expression", "call_expression", "generic_function")
 
 
 @dataclass(frozen=True)
 class Span:
-    """The statement that a step comes from."""
+    """The statement that a step comes from; `offset` is where its operation stands, `op_offsets` where those of its chain stand."""
 
     place: Place
     text: str
+    offset: int
+    op_offsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,10 @@ class Emitter:
         self.names.add(name)
         return name
 
-    def add(self, step: KernelStep | Pending, node: Node) -> None:
+    def add(self, step: KernelStep | Pending, node: Node, op_offsets: tuple[int, ...] = ()) -> None:
         """Appends a step that the expression at `node` makes."""
         block = self._blocks[-1]
-        self.spans[(*self._path, len(block))] = self._span(node)
+        self.spans[(*self._path, len(block))] = self._span(node, op_offsets)
         block.append(step)
 
     def open_loop(self, node: Node) -> None:
@@ -93,9 +95,9 @@ class Emitter:
                 raise self.source.error(step.offset, "RUST-004", f"nothing determines the type of {step.name!r}", hint="annotate the `let`")
         return tuple(done)
 
-    def _span(self, node: Node) -> Span:
-        """The place of the operation and the text of the chain it ends."""
-        start = node
-        while start.parent is not None and start.parent.type not in STATEMENT_NODES and start.parent.type != "for_expression":
-            start = start.parent
-        return Span(self.source.place(start.start_byte), self.source.text_of(node))
+    def _span(self, node: Node, op_offsets: tuple[int, ...] = ()) -> Span:
+        """The place and text of the expression that the call at `node` ends."""
+        whole = node
+        while whole.parent is not None and whole.parent.type in _CHAIN_NODES:
+            whole = whole.parent
+        return Span(self.source.place(whole.start_byte), self.source.text_of(whole), node.start_byte, op_offsets)

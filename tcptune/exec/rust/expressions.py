@@ -157,7 +157,7 @@ def _stream(frame: Frame, stream: Stream, link: Link, name: str | None, hint: Te
     if signature is None:
         _no_method(frame, stream, link, list(STREAM_METHODS))
     op = stream_op(_reader(frame), link, hint, stream.dtype)
-    longer = stream.then(op, dtype_after(op, stream.dtype))
+    longer = stream.then(op, dtype_after(op, stream.dtype), link.node.start_byte)
     return _finish(frame, longer, op, link, name, hint) if signature.ends else longer
 
 
@@ -177,12 +177,13 @@ def _destination(frame: Frame, node: Node) -> CommitView:
 
 def _finish(frame: Frame, stream: Stream, op: Op, link: Link, name: str | None, hint: TensorHint | None) -> Value:
     if isinstance(op, CommitView):
-        frame.emitter.add(TensorUnit(stream.context, stream.begin, stream.ops), link.node)
+        frame.emitter.add(TensorUnit(stream.context, stream.begin, stream.ops), link.node, stream.offsets)
         return None
     tier = next(t for kind, t in _TIER_OF_END.items() if isinstance(op, kind))
     let = frame.emitter.fresh(name or ("result" if tier == "Dm" else "operand"), tier.lower())
-    frame.emitter.add(TensorUnit(stream.context, stream.begin, stream.ops, let), link.node)
-    levels = dict.fromkeys(TIER_LEVELS[tier]) | (dict(hint.levels) if hint is not None and hint.tier == tier else {})
+    frame.emitter.add(TensorUnit(stream.context, stream.begin, stream.ops, let), link.node, stream.offsets)
+    given = hint.levels if hint is not None and hint.tier == tier else {}
+    levels = {level: stream.levels().get(level) or given.get(level) for level in TIER_LEVELS[tier]}
     levels |= {field: getattr(op, field) for field in ("lane", "element") if hasattr(op, field)}
     if hint is not None:
         frame.emitter.annotations.append(Annotation(let, hint, link.node.start_byte))

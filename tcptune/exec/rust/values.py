@@ -78,16 +78,30 @@ class View:
 
 @dataclass(frozen=True)
 class Stream:
-    """A Tensor Unit chain that is not ended yet; `dtype` is the element type of the stream so far, None if unknown."""
+    """A Tensor Unit chain that is not ended yet.
+
+    Attributes:
+        source: the tensor it begins on (the first of an interleaved pair).
+        dtype: element type of the stream so far, None if unknown.
+        offsets: byte offset of every operation in the text.
+    """
 
     context: str
     begin: str | BeginInterleaved
     source: Tensor
     ops: tuple[Op, ...] = ()
     dtype: DType | None = None
+    offsets: tuple[int, ...] = ()
 
-    def then(self, op: Op, dtype: DType | None) -> Stream:
-        return replace(self, ops=(*self.ops, op), dtype=dtype)
+    def then(self, op: Op, dtype: DType | None, offset: int) -> Stream:
+        return replace(self, ops=(*self.ops, op), dtype=dtype, offsets=(*self.offsets, offset))
+
+    def levels(self) -> dict[str, Mapping | None]:
+        """Chip, Cluster and Slice at the end: those of the source, as lifts, switches and reductions change them."""
+        found = {level: self.source.level(level) for level in ("chip", "cluster", "slice")}
+        for op in self.ops:
+            found |= {level: value for level in found if isinstance(value := getattr(op, level, None), Mapping)}
+        return found
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,113 @@
+"""Checks a kernel that was read from Rust: a broken rule is reported at the call that breaks it, annotations must agree with the values."""
+
+from __future__ import annotations
+
+from tcptune.errors import InputError, RuleViolation
+from tcptune.exec.check import Checker, check_kernel, trip_count
+from tcptune.exec.checked import CheckedKernel, CheckedStep
+from tcptune.exec.rust.emit import Annotation, StepPath
+from tcptune.exec.rust.reader import RustKernel
+from tcptune.exec.rust.source import LocatedViolation, RustError
+from tcptune.ir.steps import KernelStep, Loop, TensorUnit
+from tcptune.ir.types import TensorType
+from tcptune.model.hardware import RNGD, Hardware
+
+
+def check_rust(rust: RustKernel, hw: Hardware = RNGD) -> CheckedKernel:
+    """The checked kernel of a Rust file.
+
+    Raises:
+        LocatedViolation: a rule of the machine is broken, at this line and column.
+        RustError: RUST-009, a stated type disagrees with the value's.
+    """
+    try:
+        checked = check_kernel(rust.kernel, hw)
+    except (RuleViolation, InputError) as cause:
+        raise _located(rust, cause, hw) from cause
+    types = _types(checked.steps)
+    for annotation in rust.annotations:
+        _require_agreement(rust, annotation, types[annotation.tensor])
+    return checked
+
+
+def _located(rust: RustKernel, cause: RuleViolation | InputError, hw: Hardware) -> RuleViolation | InputError:
+    """`cause` with the place of the step, and of the operation in its chain, that raises it."""
+    offset = _failing_offset(rust, hw)
+    if isinstance(cause, RuleViolation):
+        return LocatedViolation(rust.source, offset, cause)
+    return RustError(rust.source, offset, "RUST-006", cause.message, hint=cause.hint)
+
+
+def _failing_offset(rust: RustKernel, hw: Hardware) -> int:
+    """Byte offset of the first call that a fresh checker refuses; 0 where a parameter or the result is at fault."""
+    try:
+        checker = Checker(rust.kernel, hw)
+    except (RuleViolation, InputError):
+        return 0
+    failing = _first_failing(checker, rust.kernel.steps, ())
+    if failing is None:
+        return 0
+    path, step = failing
+    span = rust.spans[path]
+    if isinstance(step, TensorUnit) and span.op_offsets:
+        return span.op_offsets[_failing_op(checker, step)]
+    return span.offset
+
+
+def _first_failing(checker: Checker, steps: tuple[KernelStep, ...], path: StepPath) -> tuple[StepPath, KernelStep] | None:
+    for index, step in enumerate(steps):
+        here = (*path, index)
+        if isinstance(step, Loop):
+            try:
+                checker.enter_loop(step.var, trip_count(step))
+            except (RuleViolation, InputError):
+                return here, step
+            inner = _first_failing(checker, step.body, here)
+            if inner is not None:
+                return inner
+            checker.leave_loop()
+            continue
+        try:
+            checker.step(step)
+        except (RuleViolation, InputError):
+            return here, step
+    return None
+
+
+def _failing_op(checker: Checker, step: TensorUnit) -> int:
+    """Index of the first operation whose chain up to it is refused; the last one where only the end is."""
+    for count in range(1, len(step.ops)):
+        prefix = TensorUnit(step.context, step.begin, step.ops[:count], step.let)
+        try:
+            checker.check_prefix(prefix)
+        except (RuleViolation, InputError):
+            return count - 1
+    return len(step.ops) - 1
+
+
+def _types(steps: tuple[CheckedStep, ...]) -> dict[str, TensorType]:
+    """Type of every tensor that a step makes."""
+    found: dict[str, TensorType] = {}
+    for step in steps:
+        if step.result is not None:
+            found[step.result.name] = step.result.type
+        found |= _types(step.body)
+    return found
+
+
+def _require_agreement(rust: RustKernel, annotation: Annotation, actual: TensorType) -> None:
+    """The stated type must be the value's, mapping by mapping up to equivalence (RUST-009)."""
+    hint = annotation.hint
+    if hint.tier != actual.tier:
+        raise _disagrees(rust, annotation, "tensor", f"{hint.tier}Tensor", f"{actual.tier}Tensor")
+    if hint.dtype is not None and hint.dtype != actual.dtype:
+        raise _disagrees(rust, annotation, "element type", hint.dtype, actual.dtype)
+    for level, stated in hint.levels.items():
+        mapping = getattr(actual, level)
+        if stated is not None and not stated.equivalent(mapping):
+            raise _disagrees(rust, annotation, level.capitalize(), f"m![{stated}]", f"m![{mapping}]")
+
+
+def _disagrees(rust: RustKernel, annotation: Annotation, what: str, stated: object, actual: object) -> RustError:
+    message = f"the annotation says {what} {stated}, the value has {actual}"
+    return rust.source.error(annotation.offset, "RUST-009", message, hint="correct the annotation")
