@@ -98,25 +98,23 @@ def layout(expr: Expr, indent: int, offset: int = 0, suffix: int = 0) -> list[st
     """Lines of an expression whose first line already holds `offset` characters after `indent`; `suffix` characters follow the last."""
     if fits(expr, MAX_WIDTH - indent - offset - suffix) or isinstance(expr, str):
         return [one_line(expr)]
+    if isinstance(expr, Chain):
+        return _chain(expr, indent, offset, suffix)
+    return _broken(expr, indent)
+
+
+def _broken(expr: Struct | Sequence, indent: int) -> list[str]:
+    """A literal or list over several lines; of nested ones with a single item the innermost breaks."""
     pad = " " * indent
     if isinstance(expr, Struct):
         inner = [f"{pad}{' ' * INDENT}{name}: {value}," for name, value in expr.fields]
         return [f"{expr.head} {{", *inner, f"{pad}}}"]
-    if isinstance(expr, Sequence):
-        return _sequence(expr, indent)
-    return _chain(expr, indent, offset, suffix)
-
-
-def _sequence(expr: Sequence, indent: int) -> list[str]:
-    pad = " " * indent
-    opening, closing = expr.brackets
+    opening, closing = expr.brackets[0], expr.brackets[1]
     if len(expr.items) == 1 and isinstance(expr.items[0], Sequence | Struct):
-        first, *rest = layout(expr.items[0], indent)
-        return (
-            [f"{expr.head}{opening}{first}", *rest[:-1], f"{rest[-1] if rest else pad}{closing}"]
-            if rest
-            else [f"{expr.head}{opening}{first}{closing}"]
-        )
+        lines = _broken(expr.items[0], indent)
+        lines[0] = f"{expr.head}{opening}{lines[0]}"
+        lines[-1] += closing
+        return lines
     return [f"{expr.head}{opening}", *_vertical(expr.items, indent + INDENT), f"{pad}{closing}"]
 
 
@@ -161,10 +159,10 @@ def _call(call: Call, indent: int, offset: int, suffix: int = 0) -> list[str]:
     if _arguments_fit(call, MAX_WIDTH) and indent + offset + len(text) + suffix <= MAX_WIDTH:
         return [text]
     pad = " " * indent
-    if len(call.arguments) == 1 and isinstance(call.arguments[0], Struct | Sequence) and not _is_tuple(call.arguments[0]):
-        first, *rest = layout(call.arguments[0], indent, offset + len(call.head) + 1, 1)
-        if rest:
-            return [f"{call.head}({first}", *rest[:-1], f"{rest[-1]})"]
+    single = call.arguments[0] if len(call.arguments) == 1 else None
+    if isinstance(single, Struct | Sequence) and not _is_tuple(single):
+        lines = _broken(single, indent)
+        return [f"{call.head}({lines[0]}", *lines[1:-1], f"{lines[-1]})"]
     return [f"{call.head}(", *_vertical(call.arguments, indent + INDENT), f"{pad})"]
 
 

@@ -9,9 +9,14 @@ from dataclasses import dataclass, field
 
 from tcptune.ir.mapping import IDENTITY, Mapping
 
-_KEYWORDS = frozenset(
-    ["as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true", "try", "type", "unsafe", "use", "where", "while", "abstract", "become", "box", "do", "final", "macro", "override", "priv", "typeof", "unsized", "virtual", "yield", "device"]
-)
+# fmt: off
+_KEYWORDS = frozenset((
+    "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern", "false", "fn", "for", "gen",
+    "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static", "struct",
+    "super", "trait", "true", "try", "type", "unsafe", "use", "where", "while", "abstract", "become", "box", "do", "final",
+    "macro", "override", "priv", "typeof", "unsized", "virtual", "yield", "device",
+))
+# fmt: on
 LONG_MAPPING = 44
 """Mapping texts longer than this get an alias, so that lines stay within rustfmt's width."""
 

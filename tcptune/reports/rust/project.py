@@ -1,4 +1,4 @@
-"""Writes a kernel as a project in the layout of the vendor's starter: kernel module, host program with oracle test, Cargo.toml (CLI-017)."""
+"""Writes a kernel as a project in the layout of the vendor's starter: kernel module, host program with its test, Cargo.toml (CLI-017)."""
 
 from __future__ import annotations
 
