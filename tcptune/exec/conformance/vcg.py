@@ -51,7 +51,8 @@ def demanded_counts(slices: Mapping, time: Mapping, packet: Mapping, tracked: It
     """
     names = set(tracked)
     levels = [pair(*(m if names & set(m.axes) else broadcast(m.size) for m in factors(level))) for level in (slices, time, packet)]
-    return joint_table(*levels).live.sum(axis=2).astype(np.int64)
+    counts: Counts = joint_table(*levels).live.sum(axis=2, dtype=np.int64)
+    return counts
 
 
 def _compare(config: ValidCountConfig, levels: Dict[str, Mapping], expect: Dict[str, Any], axes: Axes, reduce: str) -> None:
