@@ -58,7 +58,6 @@ class Hardware:
     multiplier_bits_per_lane: int = 512  # CE-012, OUTER-010: the datapath always moves 64 B
     trf_wide_read_bytes: int = 64  # OUTER-018, OUTER-020: both banks
     trf_narrow_read_bytes: int = 32  # OUTER-018: one bank
-    trf_bank_bits_per_cycle: int = 320  # OUTER-018, OUTER-026: of one bank, a lane
     accumulator_columns: int = 32  # PACKETRED-005
     accumulator_cells: int = 1_024  # TIMERED-006
     lane_bus_elements: int = 8  # LANE-002

@@ -64,15 +64,6 @@ def stream_adapter_fetch(case: Case) -> None:
     _compare(case, {"stream_flits": fetched, "packets_emitted": sent, "extra_flits_for_broadcast": fetched - without_broadcast})
 
 
-@cost("trf_read")
-def trf_read(case: Case) -> None:
-    """Banks and bandwidth of one read (OUTER-018, OUTER-022, OUTER-026)."""
-    banks = contraction_outer.trf_banks(case["params"]["read_bytes"], RNGD)
-    bits = banks * RNGD.trf_bank_bits_per_cycle
-    got = {"banks": banks, "bits_per_lane_per_cycle": bits, "bytes_per_slice_per_cycle": bits * RNGD.lanes_per_slice // 8}
-    _compare(case, {**got, "out_packets_per_cycle": 1})
-
-
 @cost("trf_alignment")
 def trf_alignment(case: Case) -> None:
     """Alignment of a read (OUTER-020)."""

@@ -12,6 +12,7 @@ from tcptune.ir.mapping import IDENTITY
 from tcptune.ir.ops import ToVrf
 from tcptune.ir.types import StreamType, dtype
 from tcptune.model.engines import register_files as files
+from tcptune.model.engines.contraction_outer import trf_banks
 from tcptune.model.hardware import RNGD
 from tcptune.model.pipeline import ENTRY_POSITIONS
 from tcptune.model.stage import ChainEnv
@@ -90,7 +91,7 @@ def trf_read(case: Case) -> None:
     """Reads of one or both banks; a case gives the banks, or the bytes of an operand packet."""
     params = case["params"]
     lanes = params.get("lanes", RNGD.lanes_per_slice)
-    banks = params["banks"] if "banks" in params else -(-params["read_bytes"] // RNGD.flit_bytes)
+    banks = params["banks"] if "banks" in params else trf_banks(params["read_bytes"], RNGD)
     bits = files.read_bits_per_lane(banks, RNGD)
     packets = banks * RNGD.flit_bytes // params.get("read_bytes", banks * RNGD.flit_bytes)
     rates = {"bits_per_lane_per_cycle": bits, "bytes_per_slice_per_cycle": bits * lanes // 8}
