@@ -1,8 +1,9 @@
 """Every timing constant once, with unit, evidence and error, in two profiles.
 
 ``vendor`` reproduces the static schedules that the vendor's compiler publishes (1 GHz clock); ``manual`` reproduces the worked examples of
-the manual. A profile is a set of sections, one for each part of the machine: `DmaTiming` here prices transfers (`model.memory`). Rules: VT-020 to
-VT-046, DMA-023 to DMA-043, DM-006, HBM-004 to HBM-013. `docs/cost-model.md` shows the residuals.
+the manual. A profile is a set of sections, one for each part of the machine: `DmaTiming` prices transfers (`model.memory`), `PassConstants`
+the passes of the Tensor Unit (`model.pass_timing`). Rules: VT-001 to VT-012, VT-020 to VT-046, DMA-023 to DMA-043, DM-006, HBM-004 to
+HBM-013. `docs/cost-model.md` shows the residuals.
 """
 
 from __future__ import annotations
@@ -128,14 +129,60 @@ MANUAL_DMA = DmaTiming(
 
 
 @dataclass(frozen=True, slots=True)
+class PassConstants:
+    """Constants of Tensor Unit passes: what a pass costs besides the flits, steps or bytes that it streams.
+
+    The first group are cycles before the first flit, by what the pass does; the second are rates and extra terms.
+    """
+
+    stage: Constant
+    contract: Constant
+    copy: Constant
+    transpose: Constant
+    vector: Constant
+    vector_to_vrf: Constant
+    inter_slice_reduce: Constant
+
+    sub_fetch_bytes_per_cycle: Constant
+    sub_cycles_per_cast_packet: Constant
+    lookup_f8_per_cycle: Constant
+    lookup_bf16_per_cycle: Constant
+    reduce_per_slice: Constant
+    reduce_steps_least: Constant
+    whole_ring: Constant
+
+
+VENDOR_PASS = PassConstants(
+    stage=Constant(263, "cycles", "staging of 16 to 15,360 B, 30+ rows (VT-001); VT-003, VT-006, VT-010", "exact"),
+    contract=Constant(265, "cycles", "contractions of 16 to 960 flits (VT-002)", "exact where fetching dominates"),
+    copy=Constant(264, "cycles", "copies of 265 to 296 cycles (VT-004); cast and commit (VT-008)", "exact"),
+    transpose=Constant(266, "cycles", "8, 128 and 256 rows written (VT-012)", "exact"),
+    vector=Constant(281, "cycles", "vector passes, 40+ rows (VT-005); on Sub (VT-007)", "exact"),
+    vector_to_vrf=Constant(280, "cycles", "340 and 281 cycles (VT-006)", "exact"),
+    inter_slice_reduce=Constant(270, "cycles", "groups of 8, 32 and 256 slices: 347, 563, 2,579 (VT-009)", "exact"),
+    sub_fetch_bytes_per_cycle=Constant(8, "bytes/cycle", "16 B to 15,360 B a slice (VT-001, VT-007)", "exact"),
+    sub_cycles_per_cast_packet=Constant(2, "cycles/packet", "2,064 cycles for 900 packets of 8 elements (VT-008)", "exact"),
+    lookup_f8_per_cycle=Constant(12.8, "elements/cycle", "f4 to f8, 7 rows (VT-003)", "exact"),
+    lookup_bf16_per_cycle=Constant(6.4, "elements/cycle", "f8 to bf16, 7 rows (VT-003)", "exact"),
+    reduce_per_slice=Constant(9, "cycles/slice", "groups of 8, 32 and 256 slices (VT-009)", "exact"),
+    reduce_steps_least=Constant(5, "cycles", "one-step reductions (VT-009)", "exact"),
+    whole_ring=Constant(512, "cycles", "switches with a ring of 256 (VT-010)", "exact; by analogy with vector work and staging"),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
-    """All timing constants of one source."""
+    """All timing constants of one source.
+
+    `passes` is None where a pass costs what the manual's stage formulas give and nothing else.
+    """
 
     name: str
     dma: DmaTiming
+    passes: PassConstants | None = None
 
 
-VENDOR = Profile("vendor", VENDOR_DMA)
+VENDOR = Profile("vendor", VENDOR_DMA, VENDOR_PASS)
 MANUAL = Profile("manual", MANUAL_DMA)
 PROFILES = {p.name: p for p in (VENDOR, MANUAL)}
 
