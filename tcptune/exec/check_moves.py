@@ -10,7 +10,6 @@ from tcptune.errors import InputError, RuleViolation
 from tcptune.exec import check_views
 from tcptune.exec.checked import Bound, CheckedStep
 from tcptune.ir import steps as s
-from tcptune.ir.mapping import Mapping
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.engines.dma import check_context, check_transfer
 from tcptune.model.redistribution import Route, check_asymmetric, check_hbm_shuffle, check_plan
@@ -97,7 +96,7 @@ def _redistribute(checker: Checker, step: s.Redistribute) -> CheckedStep:
     if step.let is None or step.element is None:
         raise InputError("redistribute to_dm needs let and element")
     result = route.result
-    levels: dict[str, Mapping] = {n: m for n in ("chip", "cluster", "slice") if (m := getattr(step, n)) is not None}
+    levels: dict[str, Any] = {n: m for n in ("chip", "cluster", "slice") if (m := getattr(step, n)) is not None}
     dest = replace(result, element=step.element, **levels)
     checker.require_placement(step.let, dest)
     transfer = _relayout(route.footprint, dest, step.context)

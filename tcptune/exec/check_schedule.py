@@ -108,6 +108,6 @@ def check_schedule(program: Program, schedule: Schedule, hw: Hardware = RNGD) ->
     _check_waits(run)
     _check_memory(schedule.lifetimes, schedule.operations, hw)
     last = max((o.end for _, _, o in run), default=0)
-    closing = by_id.get("sync")
+    closing = by_id.get("closing sync")
     if closing is not None and closing.begin < last:
         _fail(f"the closing sync begins at {closing.begin}, work ends at {last}")

@@ -65,7 +65,7 @@ def check_reshape(source: Bound, step: s.Reshape) -> CheckedStep:
     Raises:
         RuleViolation: DMA-006.
     """
-    given: dict[str, Mapping] = {n: m for n in ("chip", "cluster", "slice", "element") if (m := getattr(step, n)) is not None}
+    given: dict[str, Any] = {n: m for n in ("chip", "cluster", "slice", "element") if (m := getattr(step, n)) is not None}
     levels = dict(source.type.levels)
     if source.views:
         raise RuleViolation("DMA-006", f"{source.name} is a view; reshape takes a whole tensor", got=source.name, also=("MAP-023",))

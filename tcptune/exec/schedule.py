@@ -119,7 +119,7 @@ def _place(unit: _Unit, i: int, at: int, cause: tuple[str, str], times: _Times, 
     instruction = unit.instructions[i]
     for context in instruction.contexts:
         if clock.free.get(context, 0) > at:
-            at, cause = clock.free[context], ("resource", clock.holder.get(context, ""))
+            at, cause = clock.free[context], _held_by(instruction, clock)
     end = at + instruction.duration_cycles
     times.begins[i], times.ends[i], times.causes[i] = at, end, cause
     for context in instruction.contexts:
@@ -128,9 +128,9 @@ def _place(unit: _Unit, i: int, at: int, cause: tuple[str, str], times: _Times, 
 
 
 def _held_by(instruction: Instruction, clock: _Clock) -> tuple[str, str]:
-    """The resource that became free last, as cause of a wait."""
+    """The resource that becomes free last, as cause of a wait; the launch, if nothing held it yet."""
     last = max(instruction.contexts, key=lambda c: clock.free.get(c, 0), default="")
-    return "resource", clock.holder.get(last, "")
+    return ("resource", clock.holder[last]) if last in clock.holder else ("start", "")
 
 
 def _list_schedule(unit: _Unit, clock: _Clock, priority: Priority) -> _Times:
@@ -323,7 +323,9 @@ def schedule_program(
         end = max(end, launch.core_begin)
         blocker = last.id if last else ""
         operations.append(
-            Operation("result", "Core", (CORE,), end, end, "names the stored tensor as the result", cause="data", blocker=blocker)
+            Operation("result node", "Core", (CORE,), end, end, "names the stored tensor as the result", cause="data", blocker=blocker)
         )
-        operations.append(Operation("sync", "Core", (CORE,), end, end + launch.sync_cycles, "closing sync", cause="data", blocker=blocker))
+        operations.append(
+            Operation("closing sync", "Core", (CORE,), end, end + launch.sync_cycles, "closing sync", cause="data", blocker=blocker)
+        )
     return Schedule(tuple(sorted(operations, key=lambda o: (o.begin, o.end))))

@@ -1,0 +1,208 @@
+"""The vendor's schedule JSON: read (any SDK version, unknown keys ignored) and written (0.8.1 flavour), so that its viewer opens ours.
+
+Reading needs only ``instructions[].lifetime`` and tolerates everything else missing. Sizes and addresses in the file are totals over all
+512 slices of a chip; here they are bytes a slice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping as Dict
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from tcptune.errors import InputError
+from tcptune.ir.schedule import CORE, DMA, MAIN, NOOP, PCIE, SUB, VECTOR, Buffer, Lifetime, Operation, Schedule
+from tcptune.model.hardware import RNGD, Hardware
+
+_KIND_LANES = {"Main": MAIN, "Sub": SUB, "Core": CORE}
+_VIEWER_NAMES = {"Main": MAIN, "Sub": SUB, "VE": VECTOR, "TDMA": DMA, "PDMA": PCIE, "Core": CORE}
+LANES = {MAIN: "Main", SUB: "Sub", VECTOR: "VE", DMA: "TDMA", PCIE: "PDMA", CORE: "Core"}
+"""Viewer lane of every resource, in the viewer's order (VIEWER-009)."""
+
+MEMORY_LANES = ("Spm", "Vrf", "Trf", "Sram")
+"""Memory lanes above them."""
+
+_DMA_KINDS = ("DmaLoad", "DmaStore", "DmaGather", "DmaScatter")
+_FIRST_TENSOR = 1000
+
+
+def lanes_of(contexts: tuple[str, ...], kind: str = "") -> tuple[str, ...]:
+    """Viewer lanes in which an instruction appears; without contexts its type decides (VIEWER-009)."""
+    if not contexts:
+        contexts = (_KIND_LANES.get(kind, DMA),)
+    return tuple(lane for resource, lane in LANES.items() if resource in contexts)
+
+
+def visible(begin: int, end: int, first: int, last: int) -> tuple[int, int] | None:
+    """The part of an interval inside a cycle window, both half-open, or None (VIEWER-007)."""
+    clipped = max(begin, first), min(end, last)
+    return clipped if clipped[0] < clipped[1] else None
+
+
+# reading
+
+
+def _integer(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+        raise InputError(f"{where} must be a whole number, got {value!r}")
+    return int(value)
+
+
+def _context(name: Any) -> str:
+    return _VIEWER_NAMES.get(str(name), str(name))
+
+
+def _operation(raw: Any, place: int, tensors: dict[int, str]) -> Operation:
+    where = f"instructions[{place}]"
+    if not isinstance(raw, dict):
+        raise InputError(f"{where} is no object")
+    life = raw.get("lifetime")
+    if not isinstance(life, dict) or "begin" not in life or "end" not in life:
+        raise InputError(f"{where} misses the field 'lifetime.begin' or 'lifetime.end'")
+    begin, end = (_integer(life[k], f"{where}.lifetime.{k}") for k in ("begin", "end"))
+    if end < begin:
+        raise InputError(f"{where} ends at {end} before it begins at {begin}")
+    contexts = tuple(_context(c) for c in raw.get("contexts") or ())
+    kind = str(raw.get("tpe", ""))
+    util = raw.get("util") if isinstance(raw.get("util"), dict) else {}
+    share = float(util.get("total_util", 0.0)) if isinstance(util, dict) else 0.0
+    moved = round(share * (end - begin) * RNGD.reported_peak_bytes_per_cycle) if contexts in ((DMA,), ()) and kind in _DMA_KINDS else 0
+    reads, writes = (tuple(tensors.get(t, f"T{t}") for t in raw.get(k) or ()) for k in ("input_tensors", "output_tensors"))
+    name = str(raw.get("index", place))
+    return Operation(name, kind, contexts, begin, end, str(raw.get("description", "")), reads, writes, moved)
+
+
+def _lifetime(raw: Any, place: int, hw: Hardware) -> Lifetime | None:
+    if not isinstance(raw, dict) or "buffer_type" not in raw:
+        return None
+    slices = hw.slices_per_cluster * hw.clusters_per_chip
+    life = raw.get("lifetime") if isinstance(raw.get("lifetime"), dict) else {}
+    size = _integer(raw.get("size", 0), f"tensors[{place}].size") // slices
+    address = _integer(raw.get("address", 0), f"tensors[{place}].address") // slices
+    buffer = Buffer(str(raw.get("name", "")), str(raw["buffer_type"]), size, str(raw.get("shape", "")))
+    begin, end = (int(life.get(k, 0)) for k in ("begin", "end"))  # type: ignore[union-attr]
+    return Lifetime(buffer, address, begin, end)
+
+
+def from_json(document: Any, hw: Hardware = RNGD) -> Schedule:
+    """A schedule from the vendor's JSON document.
+
+    Raises:
+        InputError: it holds no list of instructions, or one without a lifetime; the message names the field.
+    """
+    if not isinstance(document, dict) or not isinstance(document.get("instructions"), list):
+        raise InputError("a schedule document is an object with a list 'instructions'")
+    tensors = document.get("tensors")
+    if tensors is not None and not isinstance(tensors, list):
+        raise InputError("'tensors' must be a list")
+    names: dict[int, str] = {}
+    for raw in tensors or []:
+        if isinstance(raw, dict) and str(raw.get("index", "")).isdigit():
+            names[int(raw["index"])] = str(raw.get("name") or f"T{raw['index']}")
+    operations = tuple(_operation(raw, i, names) for i, raw in enumerate(document["instructions"]))
+    lives = tuple(life for i, raw in enumerate(tensors or []) if (life := _lifetime(raw, i, hw)) is not None)
+    return Schedule(operations, lives, str(document.get("title", "Schedule")))
+
+
+def read_schedule(path: Path) -> Schedule:
+    """A schedule from a file.
+
+    Raises:
+        InputError: it cannot be read, is no JSON or no schedule.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InputError(f"cannot read the schedule {path}: {error}") from None
+    return from_json(document)
+
+
+# writing
+
+
+def _util(operation: Operation, hw: Hardware) -> dict[str, float]:
+    if operation.kind not in _DMA_KINDS or not operation.duration_cycles or not operation.moved_bytes:
+        return {"total_util": 0.0, "base_util": 0.0, "efficiency": 0.0}
+    share = ceil(operation.moved_bytes / hw.reported_peak_bytes_per_cycle) / operation.duration_cycles
+    return {"total_util": share, "base_util": share, "efficiency": 1.0}
+
+
+def _tensor(life: Lifetime, index: int, hw: Hardware) -> dict[str, Any]:
+    slices = hw.slices_per_cluster * hw.clusters_per_chip
+    buffer = life.buffer
+    page = hw.trf_half_bytes_per_slice
+    if buffer.tier == "Trf":
+        size = page * max(1, ceil(buffer.size_bytes / page))
+    else:
+        size = max(buffer.size_bytes, hw.flit_bytes if buffer.tier == "Vrf" else 1)
+    pages = list(range(life.address // page, (life.address + size - 1) // page + 1)) if buffer.tier == "Sram" else []
+    return {
+        "name": buffer.name,
+        "index": str(index),
+        "buffer_type": buffer.tier,
+        "lifetime": {"begin": life.begin, "end": life.end, "block_begin": 0, "block_end": 0},
+        "address": life.address * slices,
+        "size": size * slices,
+        "physical_pages": pages,
+        "shape": buffer.shape,
+        "fingerprint": None,
+    }
+
+
+def to_json(schedule: Schedule, hw: Hardware = RNGD) -> dict[str, Any]:
+    """The vendor's document of a schedule; HBM tensors have ids but no entry, as in the vendor's files."""
+    slices = hw.slices_per_cluster * hw.clusters_per_chip
+    ids: dict[str, int] = {}
+
+    def number(name: str) -> int:
+        return ids.setdefault(name, _FIRST_TENSOR + len(ids))
+
+    def tensor_id(name: str, operation: Operation) -> int:
+        local = f"{name}@{operation.id.partition('@')[2]}"
+        return number(local if local in placed else name)
+
+    placed = {life.buffer.name for life in schedule.lifetimes}
+    for life in schedule.lifetimes:
+        number(life.buffer.name)
+    instructions = []
+    for i, operation in enumerate(schedule.operations):
+        inserted = operation.kind == "Core" and (operation.id == "closing sync" or operation.id.startswith("sync of"))
+        instructions.append(
+            {
+                "index": f"ExplicitSync({max(i - 1, 0)})" if inserted else str(i),
+                "history": {} if inserted else {"resourcelir": f"O{i}"},
+                "tpe": operation.kind,
+                "contexts": [c for c in operation.contexts if c in LANES or c == NOOP],
+                "lifetime": {"begin": operation.begin, "end": operation.end},
+                "input_tensors": [tensor_id(n, operation) for n in operation.reads],
+                "output_tensors": [tensor_id(n, operation) for n in operation.writes],
+                "description": _description(operation, i),
+                "util": _util(operation, hw),
+            }
+        )
+    return {
+        "title": schedule.title,
+        "total_memory": slices * hw.dm_bytes_per_slice,
+        "page_size": slices * hw.trf_half_bytes_per_slice,
+        "instructions": instructions,
+        "tensors": [_tensor(life, number(life.buffer.name), hw) for life in schedule.lifetimes],
+    }
+
+
+def _description(operation: Operation, line: int) -> str:
+    """``--> path:line:column``, a blank line and the source text, as the vendor writes it; empty for inserted work."""
+    if not operation.description:
+        return ""
+    return f"--> {operation.id}:{line + 1}:1\n\n{operation.description}"
+
+
+def write_schedule(schedule: Schedule, path: Path) -> None:
+    """Writes the vendor's document to a file."""
+    path.write_text(json.dumps(to_json(schedule), indent=1) + "\n", encoding="utf-8")
+
+
+def makespan_of(document: Dict[str, Any]) -> int:
+    """Makespan of a schedule document (VIEWER-011)."""
+    return from_json(document).makespan
