@@ -82,6 +82,16 @@ def _derive(buffer: Mapping, time: Mapping, packet: Mapping) -> Derivation:
     return Derivation(buffer, time, packet, config, tuple(terms))
 
 
+@lru_cache(maxsize=4096)
+def entries_of(buffer: Mapping, term: Mapping) -> tuple[Entry, ...]:
+    """Loops over `buffer` that one term of a stream stands for, outermost first.
+
+    Raises:
+        RuleViolation: SEQ-017, SEQ-005.
+    """
+    return _Layout(buffer).entries(term)
+
+
 class _Layout:
     """Segments of every operand that the buffer carries, at all levels of grouping."""
 
@@ -266,7 +276,7 @@ def _stream(found: Derivation) -> Mapping:
     return pair(found.time, found.packet)
 
 
-def _address(box: Box, config: SequencerConfig) -> Form:
+def address_form(box: Box, config: SequencerConfig) -> Form:
     """The address as a form of the box's digits."""
     position = box.position
     const, terms = config.base, dict[int, int]()
@@ -292,7 +302,7 @@ def _prove(found: Derivation) -> None:
         wanted = evaluate(box, stream)
         if wanted.kind is not None:
             return True
-        address = _address(box, config)
+        address = address_form(box, config)
         if not box.below(address, buffer.size):
             return False
         held = evaluate(box, buffer, address)

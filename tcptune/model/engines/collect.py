@@ -110,6 +110,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
             "COLLECT-004", "the time is not the stream's time with the flits innermost", expected=time, got=op.time, nearest=time
         )
     derived = {
+        "time_steps": op.time.size,
         "packet_bytes": config.packet_bytes,
         "padded_bytes": config.flits_per_packet * env.hw.flit_bytes,
         "pad_bytes": config.flits_per_packet * env.hw.flit_bytes - config.packet_bytes,

@@ -15,6 +15,7 @@ from tcptune.errors import RuleViolation
 from tcptune.ir.ops import FetchCast, FetchTableLookup, FetchZeroPointSub, Op
 from tcptune.ir.types import DType, StreamType, dtype
 from tcptune.model import numerics
+from tcptune.model.engines import fetch
 from tcptune.model.hardware import Hardware
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
@@ -112,17 +113,24 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
     """
     if isinstance(op, FetchTableLookup):
         _check_lookup(stream.dtype, op)
-        return _converted(stream, op, "FetchTableLookup", StageCost())
+        return _converted(stream, op, "FetchTableLookup", StageCost(), env)
     if isinstance(op, FetchCast):
         _check_cast(stream.dtype, op)
-        return _converted(stream, op, "FetchCast", StageCost(latency_cycles=env.hw.fetch_cast_latency_cycles[1]))
+        return _converted(stream, op, "FetchCast", StageCost(latency_cycles=env.hw.fetch_cast_latency_cycles[1]), env)
     assert isinstance(op, FetchZeroPointSub)
     _check_zero_point(stream.dtype, op)
-    return _converted(stream, op, "FetchZeroPointSub", StageCost())
+    return _converted(stream, op, "FetchZeroPointSub", StageCost(), env)
 
 
-def _converted(stream: StreamType, op: FetchTableLookup | FetchCast | FetchZeroPointSub, position: str, cost: StageCost) -> Step:
-    return Step(op, stream, stream.with_(position=position, dtype=op.dtype), cost=cost)
+def _converted(
+    stream: StreamType, op: FetchTableLookup | FetchCast | FetchZeroPointSub, position: str, cost: StageCost, env: ChainEnv
+) -> Step:
+    """The converted stream; a cast bounds the reads of the fetch before it to one flit of output, which makes it longer (FA-010)."""
+    read = fetch.adapted(stream, op.dtype, env) if isinstance(op, FetchCast) else None
+    if read is None:
+        return Step(op, stream, stream.with_(position=position, dtype=op.dtype), cost=cost)
+    after = stream.with_(position=position, dtype=op.dtype, details=read)
+    return Step(op, stream, after, derived=read.derived(), cost=StageCost(read.cycles, cost.latency_cycles))
 
 
 def _check_lookup(source: DType, op: FetchTableLookup) -> None:
