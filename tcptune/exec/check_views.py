@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,18 @@ def tile_of(source: Bound, tile: s.Tile | s.ChipTile | s.ClusterTile | TileSpec,
 def view_spec(source: Bound, tile: TileSpec, start: int) -> ViewSpec:
     """The destination of a ``commit_view`` as the commit engine wants it."""
     return ViewSpec(source.type.element, tile.axis, tile.len, start, tile.mutable)
+
+
+def whole_view(source: Bound) -> ViewSpec:
+    """All of a tensor, or of a mutable tile, as the destination of a ``commit_view``.
+
+    Raises:
+        RuleViolation: MAP-024 if nothing is written through it.
+    """
+    if not source.mutable:
+        raise RuleViolation("MAP-024", f"{source.name} is a read view; nothing is written through it", also=("KERNEL-022", "KERNEL-031"))
+    element = source.type.element
+    return ViewSpec(element, element, element.size, 0, True)
 
 
 def require_same_dtype(target: Bound, written: TensorType) -> None:

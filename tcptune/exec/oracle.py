@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 ACCUMULATION_EPSILON = 2.0**-24  # half a unit in the last place of f32
 RESULT_EPSILON = {"bf16": 2.0**-8, "f32": 2.0**-23, "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2}
 
-_EINSUM = re.compile(r"(max\()?\s*einsum\s+([A-Za-z ,]*->[A-Za-z ]*)(?:,\s*0\))?(.*)", re.DOTALL)
+_EINSUM = re.compile(r"(max\()?\s*einsum\s+([A-Za-z ,]*->\s*[A-Za-z]*)(?:,\s*0\))?(.*)", re.DOTALL)
 _PERMUTE = re.compile(r"permute\s+([a-z]+)\s*->\s*([a-z]+)")
 _FORMULA = re.compile(r"formula\s+(\w+)\s*$")
 _OPERAND = re.compile(r"(bias|residual)\s*:\s*(\w+)\s*\(\s*([a-z]*)\s*\)$")
