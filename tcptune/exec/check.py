@@ -218,15 +218,18 @@ class Checker:
         return check_chain(start, ops, env), (*begins, *operands), target
 
     def _resolve_view(self, ops: tuple[Op, ...]) -> tuple[tuple[Op, ...], Bound | None]:
-        """Replaces ``commit_view(into, tile)`` at the end by the explicit view of its destination."""
+        """Replaces ``commit_view(into, tile)`` at the end by the explicit view of its destination; without a tile that is all of `into`."""
         if not ops or not isinstance(ops[-1], CommitView):
             return ops, None
         last = ops[-1]
-        if last.into is None or last.tile is None:
-            raise InputError("commit_view in a kernel needs `into` and `tile`")
+        if last.into is None:
+            raise InputError("commit_view in a kernel needs `into`")
         source = self.scope.find(last.into)
         if source.type.tier != "Dm":
             raise RuleViolation("COMMIT-010", f"commit_view writes a DM tensor; {source.name} is in {source.type.tier}", also=("MOVE-001",))
+        if last.tile is None:
+            view = check_views.whole_view(source)
+            return (*ops[:-1], replace(last, slice=source.type.slice, element=source.type.element, view=view)), source
         starts = self.start_values(last.tile.start)
         target = check_views.tile_of(source, last.tile, starts, f"{source.name} tile")
         view = check_views.view_spec(source, last.tile, int(starts.flat[0]))

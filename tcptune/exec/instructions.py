@@ -231,7 +231,7 @@ class _Lowering:
                 description=describe(step), bank_accesses=run, step=name,
             )
         )  # fmt: skip
-        if checked.target is not None and not self.kept_loops and self.timing.view_bind.value:
+        if checked.target is not None and checked.target.views and not self.kept_loops and self.timing.view_bind.value:
             self.emit(self.core(f"merge {name}", self.timing.view_bind.value, writes=(self.region(checked.target),)))
 
     def inserted(self, chain: Chain) -> list[Region]:
