@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tcptune.cli import conformance, explain
+from tcptune.cli import conformance, explain, run
 from tcptune.cli.output import note, print_error
 from tcptune.errors import TcptuneError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("explain")(explain.command)
 app.command("conformance")(conformance.command)
+app.command("run")(run.command)
 
 
 def main() -> None:

@@ -1,0 +1,80 @@
+"""`tcptune cost ROWS.json`: prices operations given as rows and compares them with published durations."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tcptune.errors import InputError
+from tcptune.exec.published_rows import Skipped, price_row
+from tcptune.model.calibration import profile as profile_of
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """(name, row) of every row of a file: a list, an object with ``rows``, or one with ``kernels`` as the published schedules have.
+
+    Raises:
+        InputError: not readable, not JSON, or none of these forms.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    if isinstance(document, dict) and isinstance(document.get("kernels"), dict):
+        groups = list(document["kernels"].items())
+    else:
+        groups = [("row", document.get("rows") if isinstance(document, dict) else document)]
+    for name, rows in groups:
+        if not isinstance(rows, list):
+            raise InputError(f"{path} holds no rows", hint='a list of rows, {"rows": [...]} or {"kernels": {name: [...]}}')
+        for number, row in enumerate(rows):
+            label = row.get("id") if isinstance(row, dict) else None
+            yield (label if isinstance(label, str) else f"{name}[{number}]"), row
+
+
+def cost_document(path: Path, profile: str = "vendor") -> dict[str, Any]:
+    """The cost/1 document of a file of rows.
+
+    Errors are relative: predicted over published minus one. Rows without a published duration have no error; rows that cannot be priced
+    are skipped, with the reason.
+
+    Raises:
+        InputError: a file that cannot be used, or an unknown profile.
+    """
+    timing = profile_of(profile)
+    rows: list[dict[str, Any]] = []
+    errors: list[float] = []
+    for name, row in read_rows(path):
+        if not isinstance(row, dict):
+            rows.append({"row": name, "skipped": "not an object"})
+            continue
+        try:
+            predicted = math.ceil(price_row(row, timing) - _ROUNDING)
+        except Skipped as reason:
+            rows.append({"row": name, "skipped": reason.message})
+            continue
+        published = row.get("cycles")
+        known = isinstance(published, int | float) and not isinstance(published, bool) and published > 0
+        error = predicted / published - 1 if known else None
+        rows.append({"row": name, "predicted": predicted, "published": published if known else None, "error": error})
+        if error is not None:
+            errors.append(abs(error))
+    return {"schema": "tcptune/cost/1", "profile": timing.name, "rows": rows, "summary": _summary(errors)}
+
+
+_ROUNDING = 1e-6
+
+
+def _summary(errors: list[float]) -> dict[str, Any]:
+    ordered = sorted(errors)
+    return {
+        "count": len(ordered),
+        "median_abs_error": median(ordered) if ordered else None,
+        "p90_abs_error": ordered[math.ceil(0.9 * len(ordered)) - 1] if ordered else None,
+    }

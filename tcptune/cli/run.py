@@ -1,0 +1,93 @@
+"""`tcptune run KERNEL`: check a kernel, run it against its oracle, schedule it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tcptune.cli.kernel_file import load_kernel
+from tcptune.cli.output import print_document
+from tcptune.errors import WorkError
+from tcptune.exec.compile import Compiled, compile_kernel
+from tcptune.exec.fill import SEED, declared_inputs
+from tcptune.exec.interpret import RunResult, run_kernel
+from tcptune.exec.oracle import Verification, has_oracle, verify
+
+
+def command(
+    kernel: Annotated[Path, typer.Argument(help="a .visa, .rs or .json kernel file")],
+    function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
+    profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
+    seed: Annotated[int, typer.Option(help="seed of the drawn inputs", min=0)] = SEED,
+    json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
+) -> None:
+    """Check, execute and schedule a kernel; exit status 1 if it differs from its oracle."""
+    program = load_kernel(kernel, function)
+    compiled = compile_kernel(program, profile)
+    result = run_kernel(compiled.checked, declared_inputs(program, seed))
+    verification = verify(compiled.checked, (seed, seed + 1, seed + 2)) if has_oracle(program) else None
+    if json:
+        print_document(document(compiled, result, verification))
+    else:
+        print_summary(compiled, result, verification)
+    if verification is not None:
+        verification.require()
+    if result.undefined_reads:
+        raise WorkError(
+            f"the result holds {'; '.join(str(u) for u in result.undefined)}", hint="a `1 # n` claims n positions and fills one"
+        )
+
+
+def document(compiled: Compiled, result: RunResult, verification: Verification | None) -> dict[str, Any]:
+    """The run/1 document; `checksum` is the SHA-256 of the stored bytes, undefined cells as zero."""
+    undefined = {u.tensor: u.count for u in result.undefined}
+    outputs = {
+        name: {
+            "shape": list(result.types[name].shape),
+            "dtype": result.types[name].dtype.name,
+            "checksum": checksum(values.data, values.defined),
+            "undefined_cells": undefined.get(name, 0),
+        }
+        for name, values in result.outputs.items()
+    }
+    return {
+        "schema": "tcptune/run/1",
+        "kernel": compiled.kernel.name,
+        "oracle": None if verification is None else verification.to_json(),
+        "outputs": outputs,
+        "makespan": compiled.makespan,
+        "busy": compiled.busy,
+    }
+
+
+def checksum(data: np.ndarray[Any, Any], defined: np.ndarray[Any, Any]) -> str:
+    """SHA-256 of the contents; cells that hold nothing known count as zero bytes."""
+    known = np.ascontiguousarray(np.where(defined, data, np.zeros((), data.dtype)))
+    return hashlib.sha256(known.tobytes()).hexdigest()
+
+
+def print_summary(compiled: Compiled, result: RunResult, verification: Verification | None) -> None:
+    """What a person wants to see: verdict, makespan, the operations in order."""
+    console = Console(highlight=False)
+    if verification is None:
+        console.print(f"{compiled.kernel.name}: legal; no oracle to compare with")
+    else:
+        verdict = "agrees with its oracle" if verification.passed else "differs from its oracle"
+        console.print(f"{compiled.kernel.name}: legal, {verdict} on {len(verification.runs)} inputs")
+    for entry in result.undefined:
+        console.print(f"undefined: {entry}")
+    table = Table("begin", "end", "cycles", "kind", "operation", "contexts")
+    for column in table.columns[:3]:
+        column.justify = "right"
+    for operation in sorted(compiled.schedule.operations, key=lambda o: (o.begin, o.end)):
+        if operation.end > operation.begin:
+            cycles = f"{operation.end - operation.begin:,}"
+            table.add_row(f"{operation.begin:,}", f"{operation.end:,}", cycles, operation.kind, operation.id, ", ".join(operation.contexts))
+    console.print(table)
+    console.print(f"makespan {compiled.makespan:,} cycles ({compiled.makespan / 1000:.1f} µs at 1 GHz)")
