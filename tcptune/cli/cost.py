@@ -59,13 +59,18 @@ def cost_document(path: Path, profile: str = "vendor") -> dict[str, Any]:
         except Skipped as reason:
             rows.append({"row": name, "skipped": reason.message})
             continue
-        published = row.get("cycles")
-        known = isinstance(published, int | float) and not isinstance(published, bool) and published > 0
-        error = predicted / published - 1 if known else None
-        rows.append({"row": name, "predicted": predicted, "published": published if known else None, "error": error})
+        published = _published(row)
+        error = None if published is None else predicted / published - 1
+        rows.append({"row": name, "predicted": predicted, "published": published, "error": error})
         if error is not None:
             errors.append(abs(error))
     return {"schema": "tcptune/cost/1", "profile": timing.name, "rows": rows, "summary": _summary(errors)}
+
+
+def _published(row: dict[str, Any]) -> float | None:
+    """The row's published duration, if it has one that can be compared."""
+    value = row.get("cycles")
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf else None
 
 
 _ROUNDING = 1e-6
