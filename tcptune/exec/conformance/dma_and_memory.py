@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tcptune.exec.conformance import collective_tables as collective_tables
 from tcptune.exec.conformance import dma_aggregates as dma_aggregates
 from tcptune.exec.conformance import memory_tables as memory_tables
 from tcptune.exec.conformance.compare import expect_derived, expect_rows, expect_verdict
