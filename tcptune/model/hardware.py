@@ -102,6 +102,7 @@ class Hardware:
     reported_peak_bytes_per_cycle: int = 1_360  # VT-028: peak that the vendor's utilisation figures divide by
     dma_alignment_bytes: int = 8  # DMA-005, DMA-019, DMA-020
     unaligned_dm_write_factor: int = 3  # DMA-021
+    unaligned_dm_access_factor: int = 50  # MAP-029: "about", observed on read-modify-write
     unaligned_hbm_read_factor: int = 2  # HBM-009
     partial_hbm_write_factor: int = 50  # HBM-010: "about"
     gather_slice_counts: tuple[int, ...] = (64, 128, 256)  # GATHER-005

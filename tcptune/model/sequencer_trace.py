@@ -1,7 +1,7 @@
 """How a Sequencer derivation uses up its buffer, term by term (SEQ-004 to SEQ-007): what a reader sees in the workbench.
 
-The working copy of the buffer starts as the buffer's pair list. A term takes its digits out; their place becomes a hole of the same size, and
-neighbouring holes fuse, so later strides do not change.
+The working copy of the buffer starts as the buffer's pair list. A term takes its digits out; their place becomes a hole of the same size,
+and neighbouring holes fuse, so later strides do not change.
 """
 
 from __future__ import annotations

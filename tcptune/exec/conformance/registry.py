@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ Handler = Callable[[Case], None]
 
 COSTS: dict[str, Handler] = {}
 TABLES: dict[str, Handler] = {}
+TABLE_PATTERNS: list[tuple[re.Pattern[str], Handler]] = []
+"""Handlers of tables whose `what` contains the values of the case."""
 
 
 class Mismatch(AssertionError):
@@ -25,6 +28,23 @@ def cost(what: str) -> Callable[[Handler], Handler]:
 def table(what: str) -> Callable[[Handler], Handler]:
     """Registers the handler of table cases with this `what`."""
     return _register(TABLES, what)
+
+
+def table_matching(pattern: str) -> Callable[[Handler], Handler]:
+    """Registers the handler of table cases whose whole `what` matches the regular expression."""
+
+    def add(handler: Handler) -> Handler:
+        TABLE_PATTERNS.append((re.compile(pattern), handler))
+        return handler
+
+    return add
+
+
+def find_table(what: str) -> Handler | None:
+    """The handler of a table: by name, else by pattern."""
+    if what in TABLES:
+        return TABLES[what]
+    return next((handler for pattern, handler in TABLE_PATTERNS if pattern.fullmatch(what)), None)
 
 
 def _register(where: dict[str, Handler], what: str) -> Callable[[Handler], Handler]:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from tcptune.errors import InputError, TcptuneError
-from tcptune.exec.conformance.registry import COSTS, TABLES, Case, Handler, Mismatch
+from tcptune.exec.conformance.registry import COSTS, Case, Handler, Mismatch, find_table
 
 CHAPTERS = (
     "mapping_and_streams",
@@ -68,7 +68,8 @@ def _handler(case: Case) -> Handler:
     kinds = _kind_handlers()
     kind = case.get("kind")
     if kind in ("cost", "table"):
-        found = (COSTS if kind == "cost" else TABLES).get(case.get("what", ""))
+        what = str(case.get("what", ""))
+        found = COSTS.get(what) if kind == "cost" else find_table(what)
         if found is None:
             raise Mismatch(f"nothing answers the {kind} question {case.get('what')!r}")
         return found
@@ -86,7 +87,16 @@ def run_case(case: Case, chapter: str = "") -> CaseResult:
         outcome, why = "failed", str(error)
     except TcptuneError as error:
         outcome, why = "failed", error.render().replace("\n", " | ")
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        NotImplementedError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         outcome, why = "failed", f"crash: {type(error).__name__}: {error} at {Path(place.filename).name}:{place.lineno}"
     else:

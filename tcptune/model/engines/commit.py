@@ -15,6 +15,7 @@ from tcptune.ir.cells import LIVE
 from tcptune.ir.mapping import Mapping, pair
 from tcptune.ir.ops import Commit, CommitView, Op
 from tcptune.ir.types import DType, StreamType, TensorType
+from tcptune.model.capacity import check_tensor
 from tcptune.model.hardware import Hardware
 from tcptune.model.sequencer import SequencerConfig
 from tcptune.model.sequencer_derivation import Derivation, address_form, derive_write
@@ -170,24 +171,10 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
     if isinstance(op, Commit):
         write = plan_write(op.element, stream.time, stream.packet, stream.dtype, env.context, env.hw)
         tensor = TensorType("Dm", stream.dtype, op.element, stream.chip, stream.cluster, stream.slice)
-        check_capacity(tensor, env.hw)
+        check_tensor(tensor, env.hw)
         return Step(op, stream, tensor, write, write.derived(), StageCost(cycles=write.cycles))
     assert isinstance(op, CommitView)
     return _check_view(stream, op, env)
-
-
-def check_capacity(tensor: TensorType, hw: Hardware) -> None:
-    """Raises:
-    RuleViolation: MAP-033 if the tensor does not fit a slice.
-    """
-    if tensor.element_bytes > hw.dm_bytes_per_slice:
-        raise RuleViolation(
-            "MAP-033",
-            f"the tensor takes {tensor.element_bytes} bytes of a slice",
-            expected=f"at most {hw.dm_bytes_per_slice} bytes",
-            got=tensor.element,
-            also=("HW-003", "DM-003"),
-        )
 
 
 def _check_view(stream: StreamType, op: CommitView, env: ChainEnv) -> Step:
