@@ -34,7 +34,8 @@ class Constant:
 class DmaTiming:
     """Constants of the one engine model of transfers between HBM and DM (`model.memory.engine_model`).
 
-    A *line* is one 256-byte block of HBM, a *port* the data path of one 32-slice half of an engine's 64 slices.
+    A *line* is one 256-byte block of HBM, a *port* the data path of one 32-slice half of an engine's 64 slices. Packets that follow each
+    other in one `near_block` are issued at `issue_near`, up to `mid_distance` apart at `issue_mid`, further apart at `issue_far`.
     """
 
     start_load: Constant
@@ -44,6 +45,8 @@ class DmaTiming:
     issue_far: Constant
     issue_mid: Constant
     issue_near: Constant
+    near_block: Constant
+    mid_distance: Constant
     same_line: Constant
     window: Constant
     latency: Constant
@@ -78,6 +81,10 @@ VENDOR_DMA = DmaTiming(
     ),
     issue_mid=Constant(2.18, "cycles/line", "2,048 B rows, 1,600 B rows (VT-020)", "2 %"),
     issue_near=Constant(3.0, "cycles/line", "rows of 240 to 960 B in neighbouring slices; held-out fit gives 2.5", "20 %"),
+    near_block=Constant(4_096, "bytes", "replicated and neighbouring rows inside 4 KiB; blocks of 2 or 8 KiB fit worse", "structural"),
+    mid_distance=Constant(
+        98_304, "bytes", "rows 64,000 and 65,536 B apart cost the middle rate, 126,976 B apart the far one", "65,536 to 126,975"
+    ),
     same_line=Constant(10.0, "cycles/line", "replicated loads of 2,048 to 7,680 B (VT-022); close to 16/1.5", "1 %"),
     window=Constant(5, "packets", "replicated loads: 64 readers of a line cost 595; 4 or 6 fit worse", "±1 packet"),
     latency=Constant(2.5, "cycles", _FIT, "50 %"),
@@ -110,6 +117,8 @@ MANUAL_DMA = DmaTiming(
     issue_far=Constant(1, "cycles/line", "one 256 B request a cycle and engine (DMA-024)", "exact in examples 1 to 3"),
     issue_mid=Constant(1, "cycles/line", "the same at any address", "exact in examples 1 to 3"),
     issue_near=Constant(1, "cycles/line", "the same at any address", "exact in examples 1 to 3"),
+    near_block=Constant(1, "bytes", "no such class: one rate at any address", "n/a"),
+    mid_distance=Constant(0, "bytes", "no such class", "n/a"),
     same_line=_NONE,
     window=Constant(64, "packets", "entries of a channel's command queue (HBM-004)", "not limiting in the examples"),
     latency=_NONE,

@@ -1,8 +1,8 @@
 """The one timing model of DMA engines (VT-020 to VT-028): packets of one engine pushed through a small in-order window.
 
 Engines run beside one another and a transfer ends with its slowest engine. The packets of an engine come in rounds, one packet of
-every slice a round. A packet costs the lines it touches; the next one is issued after a spacing that depends on the address bits in
-which they differ; a line that was just read, a full window, a busy port or a busy slice hold it back. Stores add read-modify-write of
+every slice a round. A packet costs the lines it touches; the next one is issued after a spacing that depends on how far apart
+they are; a line that was just read, a full window, a busy port or a busy slice hold it back. Stores add read-modify-write of
 lines they write in part.
 
 Long transfers are sampled: some rounds at the start, then chunks spread over the rest, whose steady rate is extrapolated. The number of
@@ -40,6 +40,8 @@ class _Rates(NamedTuple):
     issue_far: float
     issue_mid: float
     issue_near: float
+    near_block: int
+    mid_distance: int
     same_line: float
     window: int
     latency: float
@@ -54,7 +56,8 @@ class _Rates(NamedTuple):
 @lru_cache(maxsize=8)
 def _rates(timing: DmaTiming) -> _Rates:
     values = {name: getattr(timing, name).value for name in _Rates._fields}
-    return _Rates(**{**values, "window": int(values["window"])})
+    whole = {name: int(values[name]) for name in ("near_block", "mid_distance", "window")}
+    return _Rates(**{**values, **whole})
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,9 @@ def _packets(stream: RequestStream, share: EngineShare, packet_bytes: int, round
     start_line = address // line
     lines = (address + length - 1) // line - start_line + 1
     spacing = np.zeros(len(address))
-    differing = address[1:] ^ address[:-1]
-    rate = np.where(differing >> 17 & 15, rates.issue_far, np.where(differing >> 12 & 31, rates.issue_mid, rates.issue_near))
-    spacing[1:] = rate * lines[:-1]
+    block = address // rates.near_block
+    apart = np.where(np.abs(np.diff(address)) <= rates.mid_distance, rates.issue_mid, rates.issue_far)
+    spacing[1:] = np.where(block[1:] == block[:-1], rates.issue_near, apart) * lines[:-1]
     if store:
         hold, join = _partial_write_costs(address, length, rates)
         spacing[1:] = np.maximum(spacing[1:], hold[:-1]) + join[:-1]
