@@ -110,6 +110,10 @@ MAIN_ONLY = {
 """Operations that the sub context lacks, and the rules that say so (TU-009, FA-003, CE-002, CADAPT-002)."""
 
 
+SETTLED_EARLY = frozenset({"valid_size", "valid_bytes"})
+"""Derived numbers that the first stage settles: the trim counts in its own element type, whatever a commit cast does (CADAPT-004)."""
+
+
 @dataclass(frozen=True)
 class Chain:
     """A checked chain.
@@ -131,10 +135,10 @@ class Chain:
 
     @property
     def derived(self) -> dict[str, Any]:
-        """Derived numbers of all stages under the corpus's names; a later stage overrides an earlier one."""
+        """Derived numbers of all stages under the corpus's names; a later stage overrides an earlier one, except `SETTLED_EARLY`."""
         merged: dict[str, Any] = {}
         for step in self.steps:
-            merged.update(step.derived)
+            merged.update({name: value for name, value in step.derived.items() if name not in SETTLED_EARLY or name not in merged})
         return merged
 
     @property

@@ -103,8 +103,11 @@ class _Layout:
         self.table = {m: _merged(segments) for m, segments in self.table.items()}
 
     def _add(self, operand: Mapping, segment: Segment) -> None:
-        if segment.extent > 1:
-            self.table.setdefault(operand_key(operand), []).append(segment)
+        """Records a segment; of an operand laid out twice (two slots `1 # 2`) the inner one counts."""
+        known = self.table.setdefault(operand_key(operand), []) if segment.extent > 1 else []
+        end = segment.weight * segment.extent
+        if segment.extent > 1 and not any(s.weight < end and segment.weight < s.weight * s.extent for s in known):
+            known.append(segment)
 
     def _place(self, m: Mapping, stride: int) -> None:
         """Records `m`, whose positions lie `stride` apart."""

@@ -77,9 +77,19 @@ def overlapping_symbol(mapping: Mapping) -> str | None:
     return None
 
 
-def _covers(held: Digits, asked: Digits) -> bool:
-    """Whether digits `asked` of an axis are among the digits `held`."""
-    return all(any(low <= w and w * e <= low * extent for low, extent in held) for w, e in asked if e > 1)
+def _covers(held: Digits, asked: Digits, axis_size: int) -> bool:
+    """Whether digits `asked` of an axis are among the digits `held`; a padded digit reaches beyond the axis and counts up to its size."""
+    return all(
+        any(low <= weight and min(weight * extent, axis_size) <= low * reach for low, reach in held)
+        for weight, extent in asked
+        if extent > 1
+    )
+
+
+def _strange(term: Mapping, held: dict[str, Digits]) -> list[str]:
+    """Axes of which a factor carries digits that are not held."""
+    sizes = term.axes
+    return [n for n, d in carried_digits((term,)).items() if n not in held or not _covers(held[n], d, sizes[n])]
 
 
 def _check_added_axes(stream: StreamType, op: Switch) -> None:
@@ -87,8 +97,7 @@ def _check_added_axes(stream: StreamType, op: Switch) -> None:
     held = carried_digits((stream.slice,))
     added: list[Mapping] = []
     for term in op.slice.terms():
-        digits = carried_digits((term,))
-        foreign = [n for n, d in digits.items() if n in stream.time.axes or n in held if n not in held or not _covers(held[n], d)]
+        foreign = [n for n in _strange(term, held) if n in stream.time.axes or n in held]
         if foreign:
             raise RuleViolation(
                 "SWITCH-023",
@@ -98,7 +107,7 @@ def _check_added_axes(stream: StreamType, op: Switch) -> None:
                 nearest=f"a new axis of {term.size}",
                 also=("SWITCH-020",),
             )
-        if digits and not any(n in held for n in digits):
+        if term.axes and not any(n in held for n in term.axes):
             added.append(term)
     twice = overlapping_symbol(pair(*added))
     if twice:
@@ -146,9 +155,7 @@ def _check_moved(stream: StreamType, op: Switch, moved: Mapping) -> None:
     """SWITCH-033: nothing but digits of the input Slice, and padding, follows the input Time."""
     held = carried_digits((stream.slice,))
     for term in moved.terms():
-        digits = carried_digits((term,))
-        strange = [n for n, d in digits.items() if n not in held or not _covers(held[n], d)]
-        if strange or (not digits and term.live_size > 1):
+        if _strange(term, held) or (not term.axes and term.live_size > 1):
             raise RuleViolation(
                 "SWITCH-033",
                 f"{term} in the output Time is no digit of the input Slice",

@@ -1,0 +1,63 @@
+"""Random pipelines never crash the checker: each is accepted and executes, or is refused with the id of a rule that exists."""
+
+import os
+import re
+from random import Random
+
+import numpy as np
+import pytest
+
+from tcptune.errors import RuleViolation
+from tcptune.exec.conformance.chain_values import contents
+from tcptune.model.pipeline import Chain, apply_chain, check_chain
+from tcptune.model.stage import ChainEnv
+from tests.properties.pipelines import AXES, Pipeline, legal_pipeline, mutated
+
+RULE_ID = re.compile(r"[A-Z]+-\d{3}$")
+PIPELINES = int(os.environ.get("TCPTUNE_FUZZ_PIPELINES", "300"))
+
+
+def check(pipeline: Pipeline) -> Chain:
+    return check_chain(pipeline.start, pipeline.ops, ChainEnv(pipeline.context, AXES, pipeline.operands))
+
+
+def execute(chain: Chain, seed: int) -> None:
+    """Runs a chain on small random numbers; the result has the shape of its type."""
+    rng = np.random.default_rng(seed)
+
+    def numbers(coords: dict[str, np.ndarray]) -> np.ndarray:
+        return rng.integers(-2, 3, size=next((c.shape for c in coords.values()), ()))
+
+    start = contents(chain.start, numbers)
+    operands = {name: contents(kind, numbers) for name, kind in chain.env.operands.items()}
+    result = apply_chain(chain, start, operands)
+    assert result.data.shape == chain.final.shape
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_legal_pipelines_are_accepted_and_execute(block):
+    for seed in range(block * PIPELINES // 10, (block + 1) * PIPELINES // 10):
+        pipeline = legal_pipeline(Random(seed))
+        try:
+            chain = check(pipeline)
+        except RuleViolation as refusal:
+            pytest.fail(f"seed {seed}: {[op.to_json() for op in pipeline.ops]} from {pipeline.start.to_json()}: {refusal.render()}")
+        if seed % 10 == 0:
+            execute(chain, seed)
+
+
+@pytest.mark.parametrize("block", range(10))
+def test_mutated_pipelines_are_accepted_or_refused_by_a_rule(block):
+    accepted = 0
+    for seed in range(block * PIPELINES // 10, (block + 1) * PIPELINES // 10):
+        rng = Random(seed)
+        pipeline = mutated(legal_pipeline(rng), rng)
+        try:
+            chain = check(pipeline)
+        except RuleViolation as refusal:
+            assert RULE_ID.match(refusal.rule), refusal.render()
+            continue
+        accepted += 1
+        if chain.start.shape[2] <= 64 or seed % 20 == 0:
+            execute(chain, seed)
+    assert accepted, "mutations are mild enough that some pipelines stay legal"
