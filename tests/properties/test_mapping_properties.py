@@ -72,3 +72,24 @@ def test_split_halves_are_the_quotient_and_the_remainder(data):
 def test_live_size_counts_live_cells(data):
     m = data.draw(mappings())
     assert m.live_size == int(np.count_nonzero(m.table().kind == 0))
+
+
+@examples(400)
+@given(st.data())
+def test_normal_form_gives_the_coordinates_and_the_live_cells(data):
+    m = data.draw(mappings())
+    form = m.normal_form()
+    if not form.is_decoded:
+        return
+    position = np.arange(m.size, dtype=np.int64)
+    value = lambda p: position // p.stride % p.size // p.place % p.extent
+    live = np.ones(m.size, bool)
+    for guard in form.guards:
+        live &= sum(w * value(p) for w, p in guard.terms) < guard.bound
+    table = m.table()
+    assert np.array_equal(live, table.live)
+    for name, coordinate in table.coords.items():
+        total = sum(
+            (d.weight * value(d.place) for d in form.digits if d.operand is not None and d.operand.name == name), np.zeros_like(position)
+        )
+        assert np.array_equal(total[live], coordinate[live])

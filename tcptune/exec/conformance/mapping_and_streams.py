@@ -106,13 +106,10 @@ def capacity(case: Case) -> None:
 
 @table("dimension placement and reduction")
 def dimension_table(case: Case) -> None:
-    expect_rows(
-        case,
-        [
-            {"dimension": d.name, "type": d.kind, "defined_in": list(d.defined_in), "reduced_by": d.reduced_by}
-            for d in dimensions.DIMENSIONS
-        ],
-    )
+    rows = []
+    for d in dimensions.DIMENSIONS:
+        rows.append({"dimension": d.name, "type": d.kind, "defined_in": list(d.defined_in), "reduced_by": d.reduced_by})
+    expect_rows(case, rows)
 
 
 @table("routes between Time and spatial dimensions")
@@ -384,7 +381,10 @@ def end_to_end_transfer(case: Case) -> None:
     """Every declared stream is derived from the tensor before it; the committed tensor holds what the last step names."""
     axes = Axes(case["axes"])
     rows = {row["step"]: row for row in case["rows"]}
-    at = lambda step, key: axes.mapping(rows[step][key])
+
+    def at(step: str, key: str) -> Mapping:
+        return axes.mapping(rows[step][key])
+
     read, cast = rows["HBM to DM"], rows["cast and collect"]
     start = _begin(axes, dtype(rows["input"]["dtype"]), read["element"], read["slice"])
     held = pair(start.slice, start.packet)
