@@ -66,7 +66,29 @@ class Op:
 
 OPS: dict[str, type[Op]] = {}
 
+
+def _plain(kind: type, what: str) -> Callable[[Any, Axes], Any]:
+    def read(value: Any, axes: Axes) -> Any:
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise InputError(f"{value!r} is no {what}")
+        return value
+
+    return read
+
+
+def _optional(reader: Callable[[Any, Axes], Any]) -> Callable[[Any, Axes], Any]:
+    return lambda value, axes: None if value is None else reader(value, axes)
+
+
+_TEXT, _NUMBER, _FLAG = _plain(str, "name"), _plain(int, "whole number"), _plain(bool, "true or false")
+
 FIELD_READERS: dict[str, Callable[[Any, Axes], Any]] = {
+    "str": _TEXT,
+    "str | None": _optional(_TEXT),
+    "int": _NUMBER,
+    "int | None": _optional(_NUMBER),
+    "bool": _FLAG,
+    "bool | None": _optional(_FLAG),
     "Mapping": lambda v, axes: axes.mapping(v),
     "Mapping | None": lambda v, axes: None if v is None else axes.mapping(v),
     "DType": lambda v, axes: dtype(v),

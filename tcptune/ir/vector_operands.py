@@ -118,7 +118,7 @@ class TagMode:
         if not isinstance(raw, dict) or len(raw) != 1:
             raise InputError(f"{raw!r} is no tag mode", hint='"Zero" or {"Comparison": [[test, boundary], ...]}')
         ((kind, value),) = raw.items()
-        if kind == "Comparison":
+        if kind == "Comparison" and isinstance(value, list | tuple):
             return cls(kind, tuple(_comparison(entry) for entry in value))
         axis = value.get("axis") if isinstance(value, dict) else value
         return cls(kind, axis=None if axis is None else str(axis))
@@ -132,8 +132,10 @@ class TagMode:
 def _comparison(raw: Any) -> Comparison:
     if isinstance(raw, str):
         return Comparison(raw)
-    if isinstance(raw, list | tuple) and raw and len(raw) <= 2 and isinstance(raw[0], str):
-        return Comparison(*raw)
+    if isinstance(raw, list | tuple) and raw and isinstance(raw[0], str):
+        test, *boundary = raw
+        if not boundary or (len(boundary) == 1 and isinstance(boundary[0], int | float) and not isinstance(boundary[0], bool)):
+            return Comparison(test, *boundary)
     raise InputError(f"{raw!r} is no comparison", hint='["Less", 0] or ["True"]')
 
 
@@ -230,13 +232,13 @@ def operand_from_json(raw: Any) -> Operand:
         return StashOperand() if raw == STASH else VrfOperand(raw)
     if isinstance(raw, list | tuple) and len(raw) == 2:
         return TernaryOperand(operand_from_json(raw[0]), operand_from_json(raw[1]))
-    if isinstance(raw, dict) and set(raw) == {"branched"}:
+    if isinstance(raw, dict) and set(raw) == {"branched"} and isinstance(raw["branched"], list | tuple):
         return Branched(tuple(_slot(entry) for entry in raw["branched"]))
     raise InputError(f"{raw!r} is no operand", hint='a number, a register tensor, "Stash", [operand0, operand1] or {"branched": [...]}')
 
 
 def _slot(raw: Dict[str, Any]) -> Slot:
-    missing = [key for key in ("slot", "guard", "value") if key not in raw]
+    missing = [key for key in ("slot", "guard", "value") if not isinstance(raw, dict) or key not in raw]
     if missing:
         raise InputError(f"a branched slot misses the field {missing[0]!r}", hint="fields: slot, guard, value")
     return Slot(str(raw["slot"]), TagGuard.from_json(raw["guard"]), operand_from_json(raw["value"]))

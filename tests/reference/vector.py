@@ -1,7 +1,7 @@
 """Reference for Vector Engine chains: one cell at a time, by coordinates, in Python numbers.
 
-A stream is a function of axis coordinates. Every operation is read from its JSON form and computed for one cell from the cells it needs of the
-stream before it; nothing knows flits, lanes, slots or ways. Integers are Python integers, floats are numpy float32 scalars.
+A stream is a function of axis coordinates. Every operation is read from its JSON form and computed for one cell from the cells it needs
+of the stream before it; nothing knows flits, lanes, slots or ways. Integers are Python integers, floats are numpy float32 scalars.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ def bits_of(x: Number) -> int:
 
 def float_of(bits: int) -> np.float32:
     return np.int32(wrap(bits)).view(np.float32)
+
+
+def on_bits(function: Callable[[int, int], int]) -> Callable[[Number, Number], Number]:
+    return lambda a, b: float_of(function(bits_of(a), bits_of(b)))
 
 
 def nearest_q31(a: int, b: int) -> int:
@@ -98,7 +102,7 @@ def divide(a: Number, b: Number) -> np.float32:
 
 
 FLOATING: dict[str, Callable[..., Number]] = {
-    **{name: (lambda f: lambda a, b: float_of(f(bits_of(a), bits_of(b))))(f) for name, f in BITWISE.items()},
+    **{name: on_bits(function) for name, function in BITWISE.items()},
     "AddF": lambda a, b: F(a) + F(b),
     "SubF": lambda a, b: F(a) - F(b),
     "MulF": lambda a, b: F(a) * F(b),
