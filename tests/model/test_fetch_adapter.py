@@ -143,3 +143,24 @@ def test_a_cast_costs_latency_but_no_cycles():
     start, op = one_op("fetch_cast", "bf16", "f32")
     cost = run(start, AX, op).steps[0].cost
     assert (cost.cycles, cost.latency_cycles) == (0, 2)
+
+
+def test_a_read_is_short_enough_that_its_output_fits_a_flit():
+    axes = Axes(A=8, K=64)
+    fetch = {"op": "fetch", "time": "A", "packet": "K"}
+    for source, op, read in (
+        ("i8", {"op": "fetch_cast", "dtype": "i32"}, 8),
+        ("f32", {"op": "fetch_cast", "dtype": "bf16"}, 8),
+        ("f4e2m1", {"op": "fetch_table_lookup", "dtype": "f8e4m3"}, 32),
+        ("i8", {"op": "fetch_zero_point_sub", "dtype": "i9", "zero_point": 1}, 32),
+    ):
+        start = stream(axes, source, "Begin", packet="A, K")
+        derived = run(start, axes, fetch, op).derived
+        assert (derived["read_size"], derived["reads_per_packet"], derived["cycles"]) == (read, 64 // read, 8 * 64 // read)
+
+
+def test_sub_reads_8_bytes_so_i4_cannot_become_i32_there():
+    axes = Axes(K=64)
+    start = stream(axes, "i4", slice="1 # 64", packet="K")
+    assert refused(start, axes, {"op": "fetch_cast", "dtype": "i32"}, context="sub").rule == "FA-010"
+    run(stream(axes, "i8", slice="1 # 64", packet="K"), axes, {"op": "fetch_cast", "dtype": "i32"}, context="sub")

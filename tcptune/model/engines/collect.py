@@ -119,7 +119,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
     }
     if stream.position != "Switch":
         derived["ring_size"] = 1  # forwarding: every slice keeps its own data (SWITCH-006)
-    after = stream.with_(position="Collect", time=op.time, packet=op.packet)
+    after = stream.with_(position="Collect", time=op.time, packet=op.packet, details=None)
     return Step(op, stream, after, config, derived, StageCost(cycles=op.time.size))
 
 

@@ -109,13 +109,13 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
     """Element type after one stage; all mappings are kept (FA-006).
 
     Raises:
-        RuleViolation: FA-002 for a lookup, FA-007 or FA-008 for a cast, FA-011 or FA-012 for a zero point.
+        RuleViolation: FA-002 for a lookup, FA-007, FA-008 or FA-010 for a cast, FA-011 or FA-012 for a zero point.
     """
     if isinstance(op, FetchTableLookup):
         _check_lookup(stream.dtype, op)
         return _converted(stream, op, "FetchTableLookup", StageCost(), env)
     if isinstance(op, FetchCast):
-        _check_cast(stream.dtype, op)
+        _check_cast(stream.dtype, op, env)
         return _converted(stream, op, "FetchCast", StageCost(latency_cycles=env.hw.fetch_cast_latency_cycles[1]), env)
     assert isinstance(op, FetchZeroPointSub)
     _check_zero_point(stream.dtype, op)
@@ -125,8 +125,11 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
 def _converted(
     stream: StreamType, op: FetchTableLookup | FetchCast | FetchZeroPointSub, position: str, cost: StageCost, env: ChainEnv
 ) -> Step:
-    """The converted stream; a cast bounds the reads of the fetch before it to one flit of output, which makes it longer (FA-010)."""
-    read = fetch.adapted(stream, op.dtype, env) if isinstance(op, FetchCast) else None
+    """The converted stream; a conversion bounds the reads of the fetch before it to one flit of output, which makes it longer (FA-010).
+
+    The manual states the bound for casts; it is applied to lookups as well. Residuals are counted at the width of their source.
+    """
+    read = None if isinstance(op, FetchZeroPointSub) else fetch.adapted(stream, op.dtype, env)
     if read is None:
         return Step(op, stream, stream.with_(position=position, dtype=op.dtype), cost=cost)
     after = stream.with_(position=position, dtype=op.dtype, details=read)
@@ -139,13 +142,27 @@ def _check_lookup(source: DType, op: FetchTableLookup) -> None:
         raise _refuse_type("FA-002", op, source, op.dtype, legal)
 
 
-def _check_cast(source: DType, op: FetchCast) -> None:
+def _check_cast(source: DType, op: FetchCast, env: ChainEnv) -> None:
     legal = CASTS.get(source.name, ())
     if op.dtype.name in legal:
+        _check_sub_read(source, op, env)
         return
     if (source.name, op.dtype.name) in OTHER_ENGINE:
         raise _refuse_type("FA-008", op, source, op.dtype, legal, also=("FA-007",))
     raise _refuse_type("FA-007", op, source, op.dtype, legal)
+
+
+def _check_sub_read(source: DType, op: FetchCast, env: ChainEnv) -> None:
+    """The sub context always reads 8 bytes, which must not grow beyond a flit."""
+    elements = 8 * env.hw.sub_fetch_bytes // source.bits
+    if env.context == "sub" and elements > read_size_cap(op.dtype, env.hw):
+        raise RuleViolation(
+            "FA-010",
+            f"the sub context reads {elements} {source} elements at a time, {op.dtype.bytes_of(elements)} bytes of {op.dtype}",
+            expected=f"at most {env.hw.flit_bytes} bytes a read",
+            got=f"{source} to {op.dtype} on sub",
+            nearest="cast on main",
+        )
 
 
 def _check_zero_point(source: DType, op: FetchZeroPointSub) -> None:
