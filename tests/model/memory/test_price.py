@@ -131,8 +131,8 @@ def test_sampling_long_transfers_is_within_two_percent(run: int, pieces: int, sl
 
 
 def test_the_manual_profile_charges_the_busiest_channel() -> None:
-    slices = np.arange(64, dtype=np.int64)
+    slices = np.arange(32, dtype=np.int64)
     one_bank = RequestStream(slices * 0, slices, slices * 2**29, (), 256)
     cycles, terms, _ = stream_cycles((one_bank,), MANUAL_DMA, store=False)
-    assert cycles == pytest.approx(500 + 16 / 3 + 63 * 40)
+    assert cycles == pytest.approx(500 + 16 / 3 + 31 * 40)
     assert any("HBM channel" in name for name, _ in terms)
