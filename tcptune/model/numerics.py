@@ -131,7 +131,8 @@ def convert(array: Array, src: DType | str, dst: DType | str) -> Array:
     contiguous = np.ascontiguousarray(values)
     if source.is_float and source.bits <= 8:
         return np.take(conversion_table(source, target), contiguous.view(np.uint8)).reshape(values.shape)
-    return rule(contiguous).reshape(values.shape)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return rule(contiguous).reshape(values.shape)
 
 
 def has_conversion(src: DType | str, dst: DType | str) -> bool:
@@ -145,7 +146,8 @@ def conversion_table(src: DType, dst: DType) -> Array:
     if src.bits > 16:
         raise ValueError(f"{src} has too many bit patterns for a table")
     patterns = np.arange(1 << src.bits, dtype=np.uint32)
-    table = _conversion(src, dst)(from_bits(patterns, src))
+    with np.errstate(invalid="ignore"):
+        table = _conversion(src, dst)(from_bits(patterns, src))
     table.setflags(write=False)
     return table
 
@@ -154,7 +156,8 @@ def bf16_relu(array: Array) -> Array:
     """f32 → bf16 with ReLU (CADAPT-010, CADAPT-017): NaN stays 0x7fc0, anything else with the sign bit set becomes +0."""
     shape = np.shape(array)
     values = np.ascontiguousarray(array, dtype=np.float32)
-    bits = _f32_to_bf16(values).view(np.uint16)
+    with np.errstate(invalid="ignore"):
+        bits = _f32_to_bf16(values).view(np.uint16)
     bits[np.signbit(values) & ~np.isnan(values)] = 0
     return np.asarray(bits.view(ml_dtypes.bfloat16).reshape(shape))
 

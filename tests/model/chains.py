@@ -26,11 +26,32 @@ def run(start: StreamType, axes: Axes, *ops: dict[str, Any], context: str = "mai
     return check_chain(start, [op_from_json(op, axes) for op in ops], ChainEnv(context, axes, operands or {}))
 
 
-def refused(start: StreamType, axes: Axes, *ops: dict[str, Any], context: str = "main") -> RuleViolation:
+def refused(
+    start: StreamType, axes: Axes, *ops: dict[str, Any], context: str = "main", operands: dict[str, TensorType] | None = None
+) -> RuleViolation:
     """The refusal of a chain that must not be accepted."""
     with pytest.raises(RuleViolation) as caught:
-        run(start, axes, *ops, context=context)
+        run(start, axes, *ops, context=context, operands=operands)
     return caught.value
+
+
+def trf(axes: Axes, dt: str, lane: str, element: str, **levels: str) -> TensorType:
+    """A tensor in the TRF; spatial levels not given are the whole unit with nothing in it."""
+    filled = {"chip": "1", "cluster": "1 # 2", "slice": "1 # 256", **levels, "lane": lane, "element": element}
+    return TensorType("Trf", dtype(dt), **{n: axes.mapping(m) for n, m in filled.items()})
+
+
+def outer(time: str, packet: str) -> dict[str, Any]:
+    return {"op": "contract_outer", "time": time, "packet": packet, "trf": "w"}
+
+
+def reduced(packet: str, time: str, folded_time: str, folded_packet: str, mode: str = "Interleaved") -> tuple[dict[str, Any], ...]:
+    """The three stages behind the outer product."""
+    return (
+        {"op": "contract_packet", "packet": packet},
+        {"op": "contract_time", "time": time},
+        {"op": "contract_lane", "time": folded_time, "packet": folded_packet, "mode": mode},
+    )
 
 
 def switch(slice_: str, time: str, kind: str, **sizes: int) -> dict[str, Any]:

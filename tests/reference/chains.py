@@ -53,7 +53,7 @@ def known_cells(contents: Contents, local: int) -> dict[Any, Any]:
     """Values by (the first `local` position levels, carried coordinates); the first of equal cells counts."""
     carried = projector(contents.kind)
     found: dict[Any, Any] = {}
-    for position, coordinates in live_cells(contents.kind):
+    for position, coordinates in contents.live():
         if position in contents.cells:
             found.setdefault((position[:local], carried(coordinates)), contents.cells[position])
     return found
@@ -63,8 +63,8 @@ def known_cells(contents: Contents, local: int) -> dict[Any, Any]:
 def moved(before: Contents, step: Step, operands: Dict[str, Contents]) -> Contents:
     """Within a slice every cell takes the value of the cell with its coordinates."""
     source, carried = known_cells(before, SPATIAL), projector(before.kind)
-    cells = {p: source.get((p[:SPATIAL], carried(c))) for p, c in live_cells(step.after)}
-    return Contents(step.after, {p: v for p, v in cells.items() if v is not None})
+    cells = {p: source.get((p[:SPATIAL], carried(c))) for p, c in live_cells(step.after, before.slices)}
+    return before.like(step.after, {p: v for p, v in cells.items() if v is not None})
 
 
 # --- conversions ------------------------------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def converted(value: Any, source: DType, target: DType) -> Any:
 def cast(before: Contents, step: Step, operands: Dict[str, Contents]) -> Contents:
     """Every element keeps its position."""
     source, target = before.kind.dtype, step.after.dtype
-    return Contents(step.after, {p: converted(v, source, target) for p, v in before.cells.items()})
+    return before.like(step.after, {p: converted(v, source, target) for p, v in before.cells.items()})
 
 
 @reference("commit_cast_relu")
@@ -91,7 +91,7 @@ def cast_relu(before: Contents, step: Step, operands: Dict[str, Contents]) -> Co
     """Negative values and -0 become +0 on the way; NaN stays."""
     source, target = before.kind.dtype, step.after.dtype
     zero = numpy_dtype(target).type(0)
-    return Contents(
+    return before.like(
         step.after,
         {p: zero if np.signbit(v) and not np.isnan(v) else converted(v, source, target) for p, v in before.cells.items()},
     )
@@ -109,13 +109,13 @@ def products(before: Contents, step: Step, operands: Dict[str, Contents]) -> Con
     streams, in_stream = known_cells(before, SPATIAL), projector(before.kind)
     weights, in_weight = known_cells(weight, SPATIAL + 1), projector(weight.kind)
     made = {}
-    for position, coordinates in live_cells(after):
+    for position, coordinates in live_cells(after, before.slices):
         x = streams.get((position[:SPATIAL], in_stream(coordinates)))
         w = weights.get((position[: SPATIAL + 1], in_weight(coordinates)))
         if x is not None and w is not None:
             wide = [_widened(v, after.dtype) for v in (x, w)]
             made[position] = _exact(after.dtype, lambda a, b: a * b, *wide)
-    return Contents(after, made)
+    return before.like(after, made)
 
 
 def _widened(value: Any, target: DType) -> Any:
@@ -142,12 +142,12 @@ def packet_sums(before: Contents, step: Step, operands: Dict[str, Contents]) -> 
     run_length = 1 << step.derived["tree_depth"]
     made = {}
     assert isinstance(step.after, StreamType)
-    for position, _ in live_cells(step.after):
+    for position, _ in live_cells(step.after, before.slices):
         first = position[-1] * run_length
         values = [before.cells.get((*position[:-1], first + i)) for i in range(run_length)]
         if all(v is not None for v in values):
             made[position] = _tree(before.kind.dtype, values)
-    return Contents(step.after, made)
+    return before.like(step.after, made)
 
 
 @reference("contract_time")
@@ -157,16 +157,16 @@ def time_sums(before: Contents, step: Step, operands: Dict[str, Contents]) -> Co
     slot_of = projector(step.after)
     zero = np.float32(0) if before.kind.dtype.is_float else np.int32(0)
     slots: dict[Any, Any] = {}
-    for position, coordinates in sorted(live_cells(before.kind), key=lambda cell: cell[0][4]):
+    for position, coordinates in sorted(before.live(), key=lambda cell: cell[0][4]):
         slot = (position[:4], position[5], slot_of(coordinates))
         total, value = slots.get(slot, zero), before.cells.get(position)
         slots[slot] = None if value is None or total is None else _exact(before.kind.dtype, lambda a, b: a + b, total, value)
     made = {}
-    for position, coordinates in live_cells(step.after):
+    for position, coordinates in live_cells(step.after, before.slices):
         total = slots.get((position[:4], position[5], slot_of(coordinates)))
         if total is not None:
             made[position] = total
-    return Contents(step.after, made)
+    return before.like(step.after, made)
 
 
 @reference("contract_lane")
