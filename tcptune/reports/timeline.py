@@ -95,7 +95,11 @@ def _bar(operation: Operation, scale: Scale, y: int, critical: bool, slack: int 
     name = escape(_short(operation.id))
     tip = escape(_tip(operation, slack))
     room = int((width - 6) / _CHARACTER)
-    label = f'<text x="{x + 4:.1f}" y="{y + 13}">{name if len(name) <= room else name[: max(1, room - 1)] + "…"}</text>' if width > _MIN_LABELLED else ""
+    label = (
+        f'<text x="{x + 4:.1f}" y="{y + 13}">{name if len(name) <= room else name[: max(1, room - 1)] + "…"}</text>'
+        if width > _MIN_LABELLED
+        else ""
+    )
     marked = " critical" if critical else ""
     data = f'data-id="{escape(operation.id)}" data-reads="{escape(" ".join(operation.reads))}" data-writes="{escape(" ".join(operation.writes))}"'
     bar = f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BAR}" rx="2"/>'

@@ -52,6 +52,13 @@ def read_rust(text: str, *, function: str | None = None, path: str = "kernel.rs"
         LocatedViolation: a mapping breaks a rule.
     """
     source = Source(text, path)
+    try:
+        return _read(source, function)
+    except RecursionError as cause:
+        raise source.error(0, "RUST-008", "expressions nest too deeply to be read") from cause
+
+
+def _read(source: Source, function: str | None) -> RustKernel:
     module = read_module(source)
     device = module.device_function(function)
     emitter = Emitter(source)
@@ -105,7 +112,8 @@ def _input(frame: Frame, parameter: Parameter) -> KernelInput:
     notes = frame.module.notes
     values = notes.get(("values", parameter.name))
     with frame.source.at(parameter.node):
-        return KernelInput(name, known, notes.get(("fill", parameter.name)), None if values is None else _values(frame, parameter, values))
+        contents = None if values is None else _values(frame, parameter, values)
+        return KernelInput(name, known, notes.get(("fill", parameter.name)), contents, notes.get(("init", parameter.name)))
 
 
 def _values(frame: Frame, parameter: Parameter, text: str) -> tuple[float, ...]:

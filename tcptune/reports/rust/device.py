@@ -99,13 +99,15 @@ class _DeviceWriter:
         if identifier(kernel.name) != function_name(kernel).removesuffix(SUFFIX):
             notes.append(f"//! tcptune kernel: {kernel.name}")
         if kernel.oracle is not None:
-            notes.append(f"//! tcptune oracle: {kernel.oracle.replace(chr(10), ' ')}")
+            notes.append(f"//! tcptune oracle: {kernel.oracle.replace(chr(10), ' ').strip()}")
         if kernel.tolerance is not None:
             t = kernel.tolerance
             notes.append(f"//! tcptune tolerance: form={t.form} rel={t.rel!r} abs={t.abs!r}")
         for entry in kernel.inputs:
             if entry.fill is not None:
                 notes.append(f"//! tcptune fill {self.names(entry.name)}: {entry.fill}")
+            if entry.init is not None:
+                notes.append(f"//! tcptune init {self.names(entry.name)}: {entry.init}")
             if entry.values is not None:
                 notes.append(f"//! tcptune values {self.names(entry.name)}: [{', '.join(map(repr, entry.values))}]")
         return [*notes, ""]

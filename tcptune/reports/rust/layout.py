@@ -162,7 +162,9 @@ def _call(call: Call, indent: int, offset: int, suffix: int = 0) -> list[str]:
     single = call.arguments[0] if len(call.arguments) == 1 else None
     if isinstance(single, Struct | Sequence) and not _is_tuple(single):
         lines = _broken(single, indent)
-        return [f"{call.head}({lines[0]}", *lines[1:-1], f"{lines[-1]})"]
+        first = f"{call.head}({lines[0]}"
+        if indent + offset + len(first) <= MAX_WIDTH:
+            return [first, *lines[1:-1], f"{lines[-1]})"]
     return [f"{call.head}(", *_vertical(call.arguments, indent + INDENT), f"{pad})"]
 
 
