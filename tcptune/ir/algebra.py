@@ -63,8 +63,17 @@ def split_at(m: Mapping, n: int) -> tuple[Mapping, Mapping]:
 
 @lru_cache(maxsize=_CACHE)
 def live_size(m: Mapping) -> int:
-    """Number of live positions."""
-    return sum(box.volume for box, cell in explore(m.size, lambda box: evaluate(box, m)) if cell.kind is None)
+    """Number of live positions.
+
+    Raises:
+        WorkError: as `equivalent`.
+    """
+    try:
+        return sum(box.volume for box, cell in explore(m.size, lambda box: evaluate(box, m)) if cell.kind is None)
+    except WorkError:
+        if m.size > _ENUMERATION_LIMIT:
+            raise
+    return int(np.count_nonzero(cells_at(m, np.arange(m.size, dtype=np.int64)).live))
 
 
 @lru_cache(maxsize=_CACHE)

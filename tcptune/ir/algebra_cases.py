@@ -17,8 +17,9 @@ from tcptune.errors import WorkError
 from tcptune.ir.cells import next_operand, operand_key, strip_digits
 from tcptune.ir.mapping import Broadcast, Mapping, Padding, PadKind, Pair, Resize, Symbol, factors
 
-MAX_CASES = 20_000
-"""Boxes that one question may need before it is given up; only mappings with large coprime boundaries come near it."""
+MAX_EFFORT = 30_000
+"""Digits that all boxes of one question may have together before it is given up (about a second); only mappings with large coprime
+boundaries or dozens of overlapping digits come near it."""
 
 
 class Form(NamedTuple):
@@ -263,19 +264,18 @@ def explore(size: int, question: Callable[[Box], _T]) -> Iterator[tuple[Box, _T]
     """Boxes that cover all positions below `size`, each with the answer to `question`, which may raise `Undecided`.
 
     Raises:
-        WorkError: more than `MAX_CASES` boxes.
+        WorkError: more than `MAX_EFFORT`.
     """
     waiting = [Box(0, [(1, size)])]
-    count = 0
+    effort = 0
     while waiting:
         box = waiting.pop()
         try:
             answer = question(box)
         except Undecided as cut:
-            count += 1
-            if count > MAX_CASES:
-                message = f"the mapping has more than {MAX_CASES} boundaries"
-                raise WorkError(message, hint="its digits do not line up with each other") from None
+            effort += 1 + len(box.extents)
+            if effort > MAX_EFFORT:
+                raise WorkError("the mapping has too many boundaries", hint="its digits do not line up with each other") from None
             waiting.extend(reversed(box.cut_at(cut)))
             continue
         yield box, answer
@@ -285,7 +285,7 @@ def same_cells(a: Mapping, b: Mapping) -> bool:
     """Whether two mappings of the same size have the same cell at every position.
 
     Raises:
-        WorkError: more than `MAX_CASES` boxes.
+        WorkError: more than `MAX_EFFORT`.
     """
     for box, (first, second) in explore(a.size, lambda box: (evaluate(box, a), evaluate(box, b))):
         if first.kind is not second.kind:

@@ -82,6 +82,9 @@ class Mapping:
     def __deepcopy__(self: _M, memo: object) -> _M:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_assembled, (_program(self),))
+
     def __repr__(self) -> str:
         text = str(self)
         return f"m![{text if len(text) <= 200 else text[:200] + '…'}]"
@@ -251,9 +254,6 @@ class Symbol(Mapping):
             return _build(cls, key, size, 1, name=name)
         return node  # type: ignore[return-value]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Symbol, (self.name, self.size))
-
 
 class Broadcast(Mapping):
     """`n` positions that hold the empty index (MAP-005)."""
@@ -267,9 +267,6 @@ class Broadcast(Mapping):
             _positive(count, "MAP-005", "a broadcast")
             return _build(cls, key, count, 1)
         return node  # type: ignore[return-value]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Broadcast, (self.size,))
 
 
 class Pair(Mapping):
@@ -286,9 +283,6 @@ class Pair(Mapping):
             return _build(cls, key, left.size * right.size, max(left.depth + 1, right.depth), left=left, right=right)
         return node  # type: ignore[return-value]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_pair_of, (right_spine(self),))
-
 
 class _Postfix(Mapping):
     """Base of the operators that take an operand and a number."""
@@ -296,9 +290,6 @@ class _Postfix(Mapping):
     __slots__ = ("inner", "n")
     inner: Mapping
     n: int
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.inner, self.n))
 
 
 class Stride(_Postfix):
@@ -362,9 +353,6 @@ class Padding(_Postfix):
                 raise RuleViolation("MAP-039", message, expected=f"at least {inner.size}", got=n, nearest=nearest)
             return _build(cls, key, n, inner.depth + 1, inner=inner, n=n, kind=kind)
         return node  # type: ignore[return-value]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (Padding, (self.inner, self.n, self.kind))
 
 
 def _operand(inner: Mapping) -> str:
@@ -448,3 +436,33 @@ def walk(m: Mapping) -> Iterator[Mapping]:
             stack.append(node.left)
         elif isinstance(node, _Postfix):
             stack.append(node.inner)
+
+
+def _program(m: Mapping) -> tuple[tuple[Any, ...], ...]:
+    """The tree in post-order, for copies across processes; no recursion, so depth and length do not matter."""
+    out: list[tuple[Any, ...]] = []
+    for node in walk(m):
+        if isinstance(node, Symbol):
+            out.append((Symbol, node.name, node.size))
+        elif isinstance(node, Broadcast):
+            out.append((Broadcast, node.size))
+        elif isinstance(node, Padding):
+            out.append((Padding, node.n, node.kind))
+        elif isinstance(node, _Postfix):
+            out.append((type(node), node.n))
+        else:
+            out.append((Pair,))
+    return tuple(reversed(out))
+
+
+def _assembled(program: tuple[tuple[Any, ...], ...]) -> Mapping:
+    """The mapping of a `_program`."""
+    stack: list[Mapping] = []
+    for cls, *values in program:
+        if cls is Pair:
+            stack.append(Pair(stack.pop(), stack.pop()))
+        elif issubclass(cls, _Postfix):
+            stack.append(cls(stack.pop(), *values))
+        else:
+            stack.append(cls(*values))
+    return stack.pop()

@@ -1,9 +1,9 @@
 """Normal form of mappings: every coordinate as a sum of digits of the position, and the guards that make cells padding.
 
-A digit's value at position i is ``(i // stride) % size // place % extent``; its operand's coordinate grows by ``weight`` a value. For most
-digits ``place`` is 1 and ``extent`` is ``size``; only a group whose padded size is no multiple of its inner size is read in places. A guard is
-padding of its kind where its sum of digits reaches the bound; the first guard that fails decides. Operands are axes, or composite
-operands of `/` and `%` whose digits do not line up with what is inside (`NormalForm.is_decoded` is False then).
+A digit's value at position i is ``(i // stride) % size // place % extent``; its operand's coordinate grows by ``weight`` a value. For
+most digits ``place`` is 1 and ``extent`` is ``size``; only a group whose padded size is no multiple of its inner size is read in places.
+A guard is padding of its kind where its sum of digits reaches the bound; the first guard that fails decides. Operands are axes, or
+composite operands of `/` and `%` whose digits do not line up with what is inside (`NormalForm.is_decoded` is False then).
 
 The form is built from the tree alone, without looking at positions, so its cost does not grow with sizes.
 """

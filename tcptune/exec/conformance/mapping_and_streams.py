@@ -208,7 +208,7 @@ def dma_paths(case: Case) -> None:
 
 @table("sequencer limits")
 def sequencer_limits(case: Case) -> None:
-    facts = {
+    facts: dict[str, dict[str, Any]] = {
         "entries": {"max": RNGD.sequencer_max_entries},
         "iterations per entry": {"max": RNGD.sequencer_max_iterations},
         "access bytes": {"allowed": list(RNGD.fetch_access_bytes)},
