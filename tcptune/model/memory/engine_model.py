@@ -11,6 +11,7 @@ simulated packets is bounded, so the work of pricing does not grow with the byte
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -22,10 +23,10 @@ from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.requests import EngineShare, Ints, RequestStream
 
-MAX_EXACT_PACKETS = 1_024
+MAX_EXACT_PACKETS = 640
 """Engines with no more packets than this are simulated packet by packet."""
 
-_CHUNKS = 5
+_CHUNKS = 4
 _CHUNK_PACKETS = 48
 _SPACING_SAMPLE_ROUNDS = 64
 _GOLDEN = 0.6180339887498949
@@ -80,32 +81,45 @@ class _Packets(NamedTuple):
     slices: Ints
 
 
-def _packets(stream: RequestStream, share: EngineShare, packet_bytes: int, rounds: Ints, rates: _Rates, store: bool) -> _Packets:
+class _Walk(NamedTuple):
+    """The packets of one engine: stream, slices and bases in issue order, packet bytes, rounds (packets of a slice)."""
+
+    stream: RequestStream
+    slices: Ints
+    bases: Ints
+    packet_bytes: int
+    rounds: int
+    store: bool
+
+
+def _packets(walk: _Walk, rounds: Ints, rates: _Rates) -> _Packets:
     """Packets of the given rounds, in order."""
+    stream, packet_bytes = walk.stream, walk.packet_bytes
     per_run = -(-stream.run_bytes // packet_bytes)
     piece, part = np.divmod(rounds, per_run)
     offset = stream.offsets(piece) + part * packet_bytes
     length = np.minimum(packet_bytes, stream.run_bytes - part * packet_bytes)
-    address = (offset[:, None] + share.bases[None, :]).reshape(-1)
-    length = np.repeat(length, len(share.bases))
+    address = (offset[:, None] + walk.bases[None, :]).reshape(-1)
+    length = np.repeat(length, len(walk.bases))
     line = RNGD.request_bytes
     start_line = address // line
     lines = (address + length - 1) // line - start_line + 1
     spacing = np.zeros(len(address))
     block = address // rates.near_block
-    apart = np.where(np.abs(np.diff(address)) <= rates.mid_distance, rates.issue_mid, rates.issue_far)
+    apart = np.where(np.abs(address[1:] - address[:-1]) <= rates.mid_distance, rates.issue_mid, rates.issue_far)
     spacing[1:] = np.where(block[1:] == block[:-1], rates.issue_near, apart) * lines[:-1]
-    if store:
+    if walk.store:
         hold, join = _partial_write_costs(address, length, rates)
         spacing[1:] = np.maximum(spacing[1:], hold[:-1]) + join[:-1]
-    return _Packets(spacing, lines, start_line, np.tile(share.slices, len(rounds)))
+    return _Packets(spacing, lines, start_line, np.tile(walk.slices, len(rounds)))
 
 
 def _partial_write_costs(address: Ints, length: Ints, rates: _Rates) -> tuple[Floats, Floats]:
     """Per packet: least spacing to the next one, and what it adds, for packets that do not fill their lines."""
     line = RNGD.request_bytes
     partial = (address % line != 0) | (length % line != 0)
-    joins = np.r_[True, address[1:] == address[:-1] + length[:-1]] & (length >= RNGD.dma_alignment_bytes)
+    joins = length >= RNGD.dma_alignment_bytes
+    joins[1:] &= address[1:] == address[:-1] + length[:-1]
     quarter = line // 4
     on_quarters = (address % quarter == 0) & (length % quarter == 0)
     hold = np.where(on_quarters, rates.partial_write_64, rates.partial_write_8)
@@ -114,38 +128,43 @@ def _partial_write_costs(address: Ints, length: Ints, rates: _Rates) -> tuple[Fl
 
 def _simulate(packets: _Packets, marks: list[int], rates: _Rates) -> list[float]:
     """Time at which everything before each mark (packet number) has finished."""
-    spacing, lines, start_line, slices = (a.tolist() for a in packets)
-    window, latency, same_line, port_rate, slice_rate = rates.window, rates.latency, rates.same_line, rates.port, rates.slice_gap
+    window, latency = rates.window, rates.latency
     half = RNGD.slices_per_dmn
+    columns = [
+        packets.spacing,
+        packets.start_line,
+        packets.slices,
+        *(packets.lines * r for r in (rates.same_line, rates.port, rates.slice_gap)),
+    ]
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
     line_free: dict[int, float] = {}
     port_free = [0.0] * RNGD.dmns_per_engine
     slice_free = [0.0] * RNGD.slices_per_engine
-    done = [0.0] * len(spacing)
+    done = deque([0.0] * window, maxlen=window)
     times = []
     issue = retired = 0.0
     first = 0
     for mark in marks:
-        for i in range(first, mark):
-            issue += spacing[i]
-            if i >= window and done[i - window] > issue:
-                issue = done[i - window]
-            k, line, s = lines[i], start_line[i], slices[i]
+        for spacing, line, s, line_time, port_time, slice_time in rows[first:mark]:
+            issue += spacing
+            if done[0] > issue:
+                issue = done[0]
             begin = line_free.get(line, 0.0)
             if begin < issue:
                 begin = issue
-            line_free[line] = begin + same_line * k
+            line_free[line] = begin + line_time
             arrive = begin + latency
             port = s // half
             if port_free[port] > arrive:
                 arrive = port_free[port]
             if slice_free[s] > arrive:
                 arrive = slice_free[s]
-            slice_free[s] = arrive + slice_rate * k
-            arrive += port_rate * k
+            slice_free[s] = arrive + slice_time
+            arrive += port_time
             port_free[port] = arrive
             if arrive > retired:
                 retired = arrive
-            done[i] = retired
+            done.append(retired)
         times.append(retired)
         first = mark
     return times
@@ -172,47 +191,49 @@ def engine_time(stream: RequestStream, share: EngineShare, packet_bytes: int, ti
         store: DM to HBM, which adds read-modify-write.
     """
     rates = _rates(timing)
+    slices, bases = share.in_issue_order()
     rounds = stream.pieces_per_place * -(-stream.run_bytes // packet_bytes)
-    width = len(share.bases)
-    total = rounds * width
+    walk = _Walk(stream, slices, bases, packet_bytes, rounds, store)
+    total = rounds * len(bases)
+    tail = _tail(stream, share, rates) if store else 0.0
     if total <= MAX_EXACT_PACKETS:
-        packets = _packets(stream, share, packet_bytes, np.arange(rounds), rates, store)
-        cycles = _simulate(packets, [total], rates)[0]
-        return EngineTime(cycles + _tail(stream, share, rates, store), total, float(packets.lines.sum()), total)
-    head, warm, measured, starts = _chunks(rounds, width)
+        packets = _packets(walk, np.arange(rounds), rates)
+        return EngineTime(_simulate(packets, [total], rates)[0] + tail, total, float(packets.lines.sum()), total)
+    return _sampled_time(walk, rates, tail)
+
+
+def _sampled_time(walk: _Walk, rates: _Rates, tail: float) -> EngineTime:
+    """Time from the first rounds in full and the steady rate of chunks spread over the rest."""
+    width = len(walk.bases)
+    head, warm, measured, starts = _chunks(walk.rounds, width)
     chosen = np.concatenate([np.arange(head), *(np.arange(s, s + warm + measured) for s in starts)])
-    packets = _packets(stream, share, packet_bytes, chosen, rates, store)
+    packets = _packets(walk, chosen, rates)
     marks = [head * width]
     for _ in starts:
         marks += [marks[-1] + warm * width, marks[-1] + (warm + measured) * width]
     times = _simulate(packets, marks, rates)
     steady = sum(after - before for before, after in zip(times[1::2], times[2::2], strict=True))
     spaced = sum(float(packets.spacing[a:b].sum()) for a, b in zip(marks[1::2], marks[2::2], strict=True))
-    per_round = (
-        steady
-        / (len(starts) * measured)
-        * _spacing_correction(stream, share, packet_bytes, rates, store, spaced / (len(starts) * measured))
-    )
-    cycles = times[0] + per_round * (rounds - head)
-    lines = float(packets.lines.mean()) * total
-    return EngineTime(cycles + _tail(stream, share, rates, store), total, lines, len(packets.lines))
+    sampled_rounds = len(starts) * measured
+    per_round = steady / sampled_rounds * _spacing_correction(walk, rates, spaced / sampled_rounds)
+    total = walk.rounds * width
+    cycles = times[0] + per_round * (walk.rounds - head) + tail
+    return EngineTime(cycles, total, float(packets.lines.mean()) * total, len(packets.lines))
 
 
-def _spacing_correction(stream: RequestStream, share: EngineShare, packet_bytes: int, rates: _Rates, store: bool, spaced: float) -> float:
+def _spacing_correction(walk: _Walk, rates: _Rates, spaced: float) -> float:
     """Issue spacing of a round over many rounds, relative to `spaced`, that of the few simulated ones."""
-    rounds = stream.pieces_per_place * -(-stream.run_bytes // packet_bytes)
-    count = min(rounds - 1, _SPACING_SAMPLE_ROUNDS)
-    first = ((np.arange(count) + np.arange(1, count + 1) * _GOLDEN % 1.0) * ((rounds - 1) / count)).astype(np.int64)
+    count = min(walk.rounds - 1, _SPACING_SAMPLE_ROUNDS)
+    jitter = np.arange(1, count + 1) * _GOLDEN % 1.0
+    first = ((np.arange(count) + jitter) * ((walk.rounds - 1) / count)).astype(np.int64)
     pairs = np.stack([first, first + 1], axis=1).reshape(-1)
-    spacing = _packets(stream, share, packet_bytes, pairs, rates, store).spacing.reshape(count, 2, -1)[:, 1]
+    spacing = _packets(walk, pairs, rates).spacing.reshape(count, 2, -1)[:, 1]
     mean = float(spacing.sum()) / count
     return mean / spaced if spaced > 0 else 1.0
 
 
-def _tail(stream: RequestStream, share: EngineShare, rates: _Rates, store: bool) -> float:
+def _tail(stream: RequestStream, share: EngineShare, rates: _Rates) -> float:
     """What a store with any partial line pays once at its end."""
     line = RNGD.request_bytes
-    if not store:
-        return 0.0
-    partial = stream.run_bytes % line or (share.bases % line).any() or any(loop.stride % line for loop in stream.loops if loop.count > 1)
-    return rates.partial_write_tail if partial else 0.0
+    strided = any(loop.stride % line for loop in stream.loops if loop.count > 1)
+    return rates.partial_write_tail if stream.run_bytes % line or strided or (share.bases % line).any() else 0.0

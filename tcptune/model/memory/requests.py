@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from math import prod
 
 import numpy as np
@@ -80,33 +81,36 @@ class RequestStream:
 
     @cached_property
     def engines(self) -> tuple[EngineShare, ...]:
-        """The part of every engine that has work, in issue order of its slices."""
+        """The part of every engine that has work, first engine first."""
         per_engine = RNGD.slices_per_engine
         engine = self.clusters * RNGD.engines_per_cluster + self.slices // per_engine
         shares = []
-        for e in np.unique(engine):
-            mine = engine == e
-            cluster, number = divmod(int(e), RNGD.engines_per_cluster)
-            local = self.slices[mine] % per_engine
-            order = issue_order(local, self.bases[mine])
-            shares.append(EngineShare(cluster, number, local[order], self.bases[mine][order]))
+        for e in sorted(set(engine.tolist())):
+            mine = np.flatnonzero(engine == e)
+            cluster, number = divmod(e, RNGD.engines_per_cluster)
+            shares.append(EngineShare(cluster, number, self.slices[mine] % per_engine, self.bases[mine]))
         return tuple(shares)
 
 
 @dataclass(frozen=True)
 class EngineShare:
-    """What one engine does in a stream: its slices (0 to 63) in issue order and where each starts in HBM."""
+    """What one engine does in a stream: its slices (0 to 63) and where each starts in HBM."""
 
     cluster: int
     engine_in_cluster: int
     slices: Ints
     bases: Ints
 
-    @property
+    @cached_property
     def signature(self) -> bytes:
         """Equal for engines that do the same at different addresses."""
         relative: Ints = self.bases - self.bases[0]
         return bytes(self.slices.tobytes() + relative.tobytes())
+
+    def in_issue_order(self) -> tuple[Ints, Ints]:
+        """Slices and bases in the order in which the engine serves them."""
+        order = issue_order(self.slices.tolist(), self.bases.tolist())
+        return self.slices[order], self.bases[order]
 
 
 def largest_divisor(n: int, limit: int, multiple: int) -> int | None:
@@ -120,30 +124,19 @@ def largest_divisor(n: int, limit: int, multiple: int) -> int | None:
     return n // parts
 
 
-def issue_order(slices: Ints, bases: Ints, hw: Hardware = RNGD) -> Ints:
-    """Order in which one engine serves its slices within a round of packets.
+def issue_order(slices: list[int], bases: list[int], hw: Hardware = RNGD) -> list[int]:
+    """Order in which one engine serves its slices within a round of packets, as indices.
 
     The two 32-slice halves alternate; inside a half replicas (equal start) come after the distinct ones.
     """
-    halves = []
-    for half in range(hw.dmns_per_engine):
-        inside = np.flatnonzero(slices // hw.slices_per_dmn == half)
-        inside = inside[np.argsort(slices[inside], kind="stable")]
-        halves.append(inside[np.argsort(_copy_number(bases[inside]), kind="stable")])
-    longest = max(len(h) for h in halves)
-    grid = np.full((longest, len(halves)), -1)
-    for column, half_order in enumerate(halves):
-        grid[: len(half_order), column] = half_order
-    flat = grid.reshape(-1)
-    return flat[flat >= 0]
-
-
-def _copy_number(bases: Ints) -> Ints:
-    """How many equal entries precede each entry."""
-    order = np.argsort(bases, kind="stable")
-    ordered = bases[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.zeros(0, np.int64)
-    number = np.arange(len(bases)) - np.repeat(starts, np.diff(np.r_[starts, len(bases)]))
-    copy = np.empty_like(number)
-    copy[order] = number
-    return copy
+    halves: list[list[tuple[int, int, int]]] = [[] for _ in range(hw.dmns_per_engine)]
+    copies: list[dict[int, int]] = [{} for _ in range(hw.dmns_per_engine)]
+    for slice_, index in sorted(zip(slices, range(len(slices)), strict=True)):
+        half = slice_ // hw.slices_per_dmn
+        copy = copies[half].get(bases[index], 0)
+        copies[half][bases[index]] = copy + 1
+        halves[half].append((copy, slice_, index))
+    for members in halves:
+        members.sort()
+    turns = zip_longest(*halves)
+    return [member[2] for turn in turns for member in turn if member is not None]
