@@ -1,4 +1,4 @@
-"""The manual's template patterns: constant add, elementwise products, dot, GEMV, GEMM, fetch and commit, batched matmul (KERNEL-003 to 017)."""
+"""The manual's template patterns: constant add, elementwise products, dot, GEMV, GEMM, fetch and commit, batched matmul (KERNEL-003 on)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,225 @@
+"""Holds the simulator against published schedules: makespans in our order and in theirs, and every operation (`tcptune validate`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from statistics import median
+from typing import Any
+
+from tcptune.errors import InputError
+from tcptune.exec.compile import Compiled, compile_kernel
+from tcptune.exec.impose import ranks_of
+from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
+from tcptune.ir.kernel import Kernel
+
+KERNELS: dict[str, Callable[[], Kernel]] = {
+    "add": vector_rows.add,
+    "mul": vector_rows.mul,
+    "dot": patterns.dot,
+    "gemv": patterns.gemv,
+    "gemm": patterns.gemm,
+    "reduce_sum": vector_rows.reduce_sum,
+    "reduce_sum_ragged": vector_rows.reduce_sum_ragged,
+    "reduce_sum_exp": vector_rows.reduce_sum_exp,
+    "softmax": vector_rows.softmax,
+    "rmsnorm": vector_rows.rmsnorm,
+    "mnist": perceptron.mnist,
+}
+"""Library kernels with a published schedule."""
+
+LOOPS: dict[str, Callable[[], Kernel]] = {
+    "rolled": double_buffer.rolled,
+    "software_pipelined": double_buffer.software_pipelined,
+    "unrolled": double_buffer.unrolled,
+}
+"""The double-buffer trio, of which the manual publishes makespans."""
+
+TENSOR_UNIT_CYCLES = 2
+"""A Tensor Unit operation counts as exact within so many cycles (the picture's resolution)."""
+
+
+@dataclass(frozen=True)
+class PublishedOperation:
+    """One operation of a published schedule, named by the step of our kernel that it is."""
+
+    step: str
+    kind: str
+    begin: int
+    end: int
+    bytes: int = 0
+
+    @property
+    def cycles(self) -> int:
+        return self.end - self.begin
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published schedule."""
+
+    kernel: str
+    makespan: int
+    first_begin: int
+    operations: tuple[PublishedOperation, ...]
+
+
+@cache
+def published() -> tuple[dict[str, Published], dict[str, int]]:
+    """Published schedules by kernel, and the makespans of the loops."""
+    text = resources.files("tcptune").joinpath("data", "published_schedules.json").read_text(encoding="utf-8")
+    document = json.loads(text)
+    kernels = {
+        k["kernel"]: Published(k["kernel"], k["makespan"], k["first_begin"], tuple(PublishedOperation(**o) for o in k["operations"]))
+        for k in document["kernels"]
+    }
+    return kernels, dict(document["loops"])
+
+
+@dataclass(frozen=True)
+class OperationRow:
+    """A published operation beside ours."""
+
+    kernel: str
+    step: str
+    kind: str
+    published_cycles: int
+    predicted_cycles: int
+
+    @property
+    def difference(self) -> int:
+        return self.predicted_cycles - self.published_cycles
+
+    @property
+    def error_percent(self) -> float:
+        return 100 * self.difference / self.published_cycles
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """A published makespan beside ours, with our own order and (where the schedule is published) with its order imposed."""
+
+    kernel: str
+    published: int
+    own_order: int
+    imposed: int | None
+
+    @property
+    def own_percent(self) -> float:
+        return 100 * (self.own_order - self.published) / self.published
+
+    @property
+    def imposed_percent(self) -> float | None:
+        return None if self.imposed is None else 100 * (self.imposed - self.published) / self.published
+
+
+@dataclass(frozen=True)
+class Validation:
+    """All comparisons."""
+
+    kernels: tuple[KernelRow, ...]
+    operations: tuple[OperationRow, ...]
+
+    def _of(self, tensor_unit: bool) -> list[OperationRow]:
+        return [o for o in self.operations if (o.kind in ("Main", "Sub")) == tensor_unit]
+
+    @property
+    def tensor_unit_exact_share(self) -> float:
+        """Share of Tensor Unit operations within `TENSOR_UNIT_CYCLES`."""
+        rows = self._of(tensor_unit=True)
+        return sum(abs(o.difference) <= TENSOR_UNIT_CYCLES for o in rows) / max(len(rows), 1)
+
+    @property
+    def worst_dma_percent(self) -> float:
+        return max((abs(o.error_percent) for o in self._of(tensor_unit=False)), default=0.0)
+
+    @property
+    def worst_imposed_percent(self) -> float:
+        return max((abs(k.imposed_percent) for k in self.kernels if k.imposed_percent is not None), default=0.0)
+
+    @property
+    def median_imposed_percent(self) -> float:
+        return median([abs(k.imposed_percent) for k in self.kernels if k.imposed_percent is not None] or [0.0])
+
+    @property
+    def worst_own_percent(self) -> float:
+        """How far our own order is above a published makespan, at worst (negative: always below)."""
+        return max((k.own_percent for k in self.kernels if k.imposed is not None), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kernels": [
+                {
+                    "kernel": k.kernel,
+                    "published": k.published,
+                    "own_order": k.own_order,
+                    "own_percent": round(k.own_percent, 3),
+                    "imposed": k.imposed,
+                    "imposed_percent": None if k.imposed_percent is None else round(k.imposed_percent, 3),
+                }
+                for k in self.kernels
+            ],
+            "operations": [
+                {
+                    "kernel": o.kernel,
+                    "step": o.step,
+                    "kind": o.kind,
+                    "published_cycles": o.published_cycles,
+                    "predicted_cycles": o.predicted_cycles,
+                    "error_percent": round(o.error_percent, 3),
+                }
+                for o in self.operations
+            ],
+            "summary": {
+                "tensor_unit_exact_share": round(self.tensor_unit_exact_share, 4),
+                "worst_dma_percent": round(self.worst_dma_percent, 3),
+                "worst_imposed_percent": round(self.worst_imposed_percent, 3),
+                "median_imposed_percent": round(self.median_imposed_percent, 3),
+                "worst_own_percent": round(self.worst_own_percent, 3),
+            },
+        }
+
+
+def _compare(name: str, entry: Published) -> tuple[KernelRow, list[OperationRow]]:
+    kernel = KERNELS[name]()
+    own = compile_kernel(kernel, first_begin=entry.first_begin)
+    ranks = ranks_of({o.step: o.begin for o in entry.operations})
+    imposed = compile_kernel(kernel, ranks=ranks, first_begin=entry.first_begin)
+    row = KernelRow(name, entry.makespan, own.makespan, imposed.makespan)
+    return row, _operations(name, entry, own)
+
+
+def _operations(name: str, entry: Published, compiled: Compiled) -> list[OperationRow]:
+    cycles = {i.id: i.duration_cycles for i in compiled.instructions}
+    missing = [o.step for o in entry.operations if o.step not in cycles]
+    if missing:
+        raise InputError(f"the published schedule of {name} names the step {missing[0]!r}, which our kernel has not")
+    return [OperationRow(name, o.step, o.kind, o.cycles, cycles[o.step]) for o in entry.operations]
+
+
+def validate(names: Sequence[str] = ()) -> Validation:
+    """Compares kernels with their published schedules.
+
+    Args:
+        names: kernels to compare; all of them if empty.
+
+    Raises:
+        InputError: a kernel without published schedule.
+    """
+    kernels, loops = published()
+    chosen = tuple(names) or (*KERNELS, *LOOPS)
+    rows: list[KernelRow] = []
+    operations: list[OperationRow] = []
+    for name in chosen:
+        if name in KERNELS:
+            row, compared = _compare(name, kernels[name])
+            rows.append(row)
+            operations.extend(compared)
+        elif name in LOOPS:
+            rows.append(KernelRow(name, loops[name], compile_kernel(LOOPS[name]()).makespan, None))
+        else:
+            raise InputError(f"no schedule of {name!r} is published", hint=f"known: {', '.join((*KERNELS, *LOOPS))}")
+    return Validation(tuple(rows), tuple(operations))
