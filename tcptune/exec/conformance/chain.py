@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 
 from tcptune.errors import ParseError, RuleViolation
-from tcptune.exec.conformance.chain_values import CONTRACTING, CONVERTING, MOVING, Field, compare, contents, converted, folded, random_field
+from tcptune.exec.conformance.chain_values import (
+    CONTRACTING,
+    CONVERTING,
+    MOVING,
+    Field,
+    compare,
+    contents,
+    converted,
+    folded,
+    only_live,
+    random_field,
+)
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal
 from tcptune.ir import vector_ops as _registers_vector_operations  # noqa: F401
 from tcptune.ir.axes import Axes
@@ -195,8 +206,9 @@ def _run_by_coordinates(case: Case, chain: Chain, rng: np.random.Generator) -> N
     if first == len(raw_ops):
         want: Any = stream.at
     else:
-        weight = operands[raw_ops[first]["trf"]]
-        want = folded([stream, weight], tuple(m for _, m in final.levels), chain.env.axes)
+        name = raw_ops[first]["trf"]
+        factors = [only_live(stream, chain.start), only_live(operands[name], chain.env.operands[name])]
+        want = folded(factors, tuple(m for _, m in final.levels), chain.env.axes)
         if want is None:
             return
     compare(final, result, lambda coords: reduce(converted, after, want(coords)), partial=raw_ops[-1]["op"] == "commit_view")

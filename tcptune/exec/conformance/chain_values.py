@@ -29,6 +29,9 @@ Floats = npt.NDArray[np.float64]
 LARGEST_GRID = 20_000_000
 """Cells of the joint index space up to which a contraction is recomputed."""
 
+LARGEST_COMPARISON = 1_000_000
+"""Cells of a result that are compared; of a larger one, evenly spread cells."""
+
 CONVERTING = {"fetch_table_lookup", "fetch_cast", "cast", "commit_cast", "commit_cast_relu", "fetch_zero_point_sub"}
 MOVING = {
     "begin_interleaved",
@@ -75,8 +78,12 @@ class Field:
 
     def at(self, coords: Dict[str, npt.NDArray[np.int64]]) -> Floats:
         """Values at coordinates; missing axes count as coordinate 0, digits that are not carried are ignored."""
-        zero = np.zeros((), np.int64)
-        return np.asarray(self.data[tuple(project(coords.get(n, zero), self.digits[n]) for n in self.names)])
+        flat = np.zeros((), np.int64)
+        for name, size in zip(self.names, self.data.shape, strict=True):
+            coordinate = coords.get(name, np.zeros((), np.int64))
+            whole = self.digits[name] == ((1, size),)
+            flat = flat * size + (coordinate if whole else project(coordinate, self.digits[name]))
+        return np.asarray(self.data.reshape(-1)[flat])
 
 
 def project(coordinate: npt.NDArray[np.int64], digits: tuple[tuple[int, int], ...]) -> npt.NDArray[np.int64]:
@@ -88,15 +95,25 @@ def project(coordinate: npt.NDArray[np.int64], digits: tuple[tuple[int, int], ..
 
 
 def random_field(kind: StreamType | TensorType, axes: Axes, rng: np.random.Generator, extra: tuple[str, ...] = ()) -> Field:
-    """A random function over the axes that `kind` names (and `extra`): integers from -2 to 2, 0 where `kind` has no live cell."""
+    """A random function over the axes that `kind` names (and `extra`), with integer values from -2 to 2."""
     digits = {n: d for n, d in carried_digits(tuple(m for _, m in kind.levels)).items() if n in axes}
     digits.update({n: ((1, axes[n]),) for n in extra})
     names = tuple(digits)
     data = rng.integers(-2, 3, size=tuple(axes[n] for n in names)).astype(np.float64)
+    return Field(names, data, digits)
+
+
+def only_live(field: Field, kind: StreamType | TensorType) -> Field:
+    """The function with 0 where `kind` has no live cell, so that sums over whole axes skip what was resized away.
+
+    A function of further axes (an interleaved begin) is left as it is.
+    """
     cells = cells_of(kind)
-    held = np.zeros(tuple(1 if n in extra else axes[n] for n in names), bool)
-    held[tuple(np.zeros((), np.int64) if n in extra else cells.coords[n][cells.live] for n in names)] = True
-    return Field(names, data * held, digits)
+    if not set(field.names) <= set(cells.coords):
+        return field
+    held = np.zeros(field.data.shape, bool)
+    held[tuple(cells.coords[n][cells.live] for n in field.names)] = True
+    return Field(field.names, field.data * held, field.digits)
 
 
 def contents(kind: StreamType | TensorType, function: Callable[[dict[str, Any]], Floats]) -> Values:
@@ -126,11 +143,13 @@ def compare(final: StreamType | TensorType, got: Values, want: Callable[[dict[st
     where = live & got.defined
     if not where.any():
         raise Mismatch("no cell of the result is defined")
-    expected = np.broadcast_to(want({n: c[where] for n, c in cells.coords.items()}), got.data[where].shape)
-    actual = got.data[where].astype(np.float64)
+    chosen = np.flatnonzero(where)
+    chosen = chosen[:: max(1, chosen.size // LARGEST_COMPARISON)]
+    expected = np.broadcast_to(want({n: c.reshape(-1)[chosen] for n, c in cells.coords.items()}), chosen.shape)
+    actual = got.data.reshape(-1)[chosen].astype(np.float64)
     wrong = np.flatnonzero(~((actual == expected) | (np.isnan(actual) & np.isnan(expected))))
     if wrong.size:
-        first = tuple(int(i) for i in np.argwhere(where)[wrong[0]])
+        first = tuple(int(i) for i in np.unravel_index(chosen[wrong[0]], where.shape))
         raise Mismatch(f"{wrong.size} of {actual.size} values differ, first at {first}: {actual[wrong[0]]} instead of {expected[wrong[0]]}")
 
 
