@@ -7,6 +7,7 @@ position in the kernel's inputs, so that kernels may name them freely.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import ml_dtypes
@@ -118,3 +119,34 @@ def perceptron(inputs: dict[str, Floats], kernel: Kernel) -> tuple[Floats, Float
     product = w2 @ hidden
     spread = np.abs(w2) @ np.maximum(np.abs(_bf16(w1 @ x)), np.abs(hidden)) + np.abs(product)
     return _bf16(product) + b2, 2.0**-8 * spread
+
+
+_F32_EPSILON = 2.0**-22
+"""Four roundings of f32, for sums of few terms."""
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+@formula("gelu_erf")
+def gelu_erf(inputs: dict[str, Floats], kernel: Kernel) -> tuple[Floats, Floats]:
+    """x / 2 * (1 + erf(x / sqrt(2)))."""
+    (x,) = operands(inputs, kernel, 1)
+    return np.asarray(0.5 * x * (1 + np.asarray(_erf(x / math.sqrt(2)), dtype=np.float64))), _F32_EPSILON * np.abs(x)
+
+
+@formula("swiglu")
+def swiglu(inputs: dict[str, Floats], kernel: Kernel) -> Floats:
+    """gate * sigmoid(gate) * up."""
+    gate, up = operands(inputs, kernel, 2)
+    with np.errstate(over="ignore"):
+        return np.asarray(gate / (1 + np.exp(-gate)) * up)
+
+
+@formula("rope")
+def rope(inputs: dict[str, Floats], kernel: Kernel) -> tuple[Floats, Floats]:
+    """Rotates the halves of x (token, head, half, element) by angles whose cosine and sine are given a token and element."""
+    x, cosine, sine = operands(inputs, kernel, 3)
+    low, high, c, s = x[:, :, 0], x[:, :, 1], cosine[:, None], sine[:, None]
+    turned = np.stack([low * c - high * s, high * c + low * s], axis=2)
+    spread = np.stack([np.abs(low * c) + np.abs(high * s), np.abs(high * c) + np.abs(low * s)], axis=2)
+    return turned, _F32_EPSILON * spread
