@@ -139,17 +139,17 @@ class Command:
         return same_tier and (self.read.tier == "Hbm" or self.read.cluster == self.write.cluster)
 
     def side_cycles(self, side: Side) -> float:
-        """Engine time of one side: a cycle a request, two for a request on the DMN of the one before it (DMA-030, DM-006)."""
+        """Engine time of one side: a cycle a request, two where the packets stay on one DMN (DMA-030, DM-006)."""
         return self.requests * (1.0 if side.tier == "Hbm" else self.dm_cycles_per_request(side))
 
     def dm_cycles_per_request(self, side: Side) -> float:
-        """1 where consecutive requests alternate between the DMNs of a pair, 2 where they stay on one."""
-        sample = self.addresses(side, count=_INTERLEAVING_SAMPLE) // DMN_STRIDE
+        """1 where consecutive packets alternate between the DMNs of a pair, 2 where they stay on one, in between where some do."""
+        per_packet = requests_per_packet(self.packet_bytes)
+        dmns = self.addresses(side, count=_INTERLEAVING_SAMPLE)[::per_packet] // DMN_STRIDE
         busy = dm.port_cycles_per_request()
-        if len(sample) < 2:
+        if len(dmns) < 2:
             return float(busy)
-        same = float(np.count_nonzero(np.diff(sample) == 0)) / (len(sample) - 1)
-        return 1.0 if same == 0 else 1.0 + (busy - 1) * same
+        return 1.0 + (busy - 1) * float(np.count_nonzero(dmns[1:] == dmns[:-1])) / (len(dmns) - 1)
 
     @property
     def data_cycles(self) -> float:
@@ -158,6 +158,7 @@ class Command:
 
 
 _INTERLEAVING_SAMPLE = 4_096
+"""Packets over which the alternation of DMNs is judged."""
 
 
 @dataclass(frozen=True)
