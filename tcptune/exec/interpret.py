@@ -24,6 +24,7 @@ from tcptune.ir import steps as s
 from tcptune.ir.mapping import Mapping
 from tcptune.ir.ops import BeginInterleaved
 from tcptune.ir.types import TensorType
+from tcptune.model.contraction import Mode
 from tcptune.model.movement import gather_indices
 from tcptune.model.numerics import numpy_dtype
 from tcptune.model.pipeline import apply_chain
@@ -104,8 +105,9 @@ def _shifted(a: npt.NDArray[Any], axis: int, offset: int) -> npt.NDArray[Any]:
 class Interpreter:
     """The state of one run: contents of every storage, and the loop variables."""
 
-    def __init__(self, checked: CheckedKernel, inputs: Dict[str, Values]) -> None:
+    def __init__(self, checked: CheckedKernel, inputs: Dict[str, Values], mode: Mode = "exact") -> None:
         self.checked = checked
+        self.mode: Mode = mode
         self.memory: dict[str, Values] = {}
         self.variables: dict[str, int] = {}
         for bound in checked.inputs:
@@ -204,7 +206,7 @@ class Interpreter:
         shape = chain.start.shape
         if isinstance(unit.begin, BeginInterleaved):
             operands = {n: _as_stream(v, shape) if n in unit.begins_on else v for n, v in operands.items()}
-        self.bind(step, apply_chain(chain, _as_stream(start, shape), operands))
+        self.bind(step, apply_chain(chain, _as_stream(start, shape), operands, self.mode))
 
     def gather(self, step: CheckedStep) -> None:
         table, index = step.sources
@@ -331,10 +333,13 @@ def scattered(
     return Values(np.where(places.live, target.data[where], into.data), np.where(places.live, target.defined[where], into.defined))
 
 
-def run_kernel(checked: CheckedKernel, inputs: Dict[str, Values]) -> RunResult:
+def run_kernel(checked: CheckedKernel, inputs: Dict[str, Values], mode: Mode = "exact") -> RunResult:
     """Runs a checked kernel on the given contents of its inputs.
+
+    Args:
+        mode: how contractions are computed: ``exact`` gives the bits of the hardware, ``fast`` uses matrix products.
 
     Raises:
         WorkError: an input is missing or has the wrong shape, or a trip count is not known.
     """
-    return Interpreter(checked, inputs).run()
+    return Interpreter(checked, inputs, mode).run()

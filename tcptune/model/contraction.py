@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 Array = npt.NDArray[Any]
 Mode = Literal["exact", "fast"]
 
-BLOCK_ELEMENTS = 1 << 16
+BLOCK_ELEMENTS = 1 << 18
 """Products that are held at once in exact mode: few enough to stay in the cache."""
 
-OPERAND_ELEMENTS = 1 << 22
+OPERAND_ELEMENTS = 1 << 24
 """Elements of both operands that are widened at once; slices are computed in runs of this size."""
 
 
@@ -198,7 +198,8 @@ def _contract(work: Contraction, stream: Values, weight: Values, mode: Mode) -> 
         chosen: Any = busy[start : start + run]
         if chosen[-1] - chosen[0] + 1 == chosen.size:
             chosen = slice(int(chosen[0]), int(chosen[-1]) + 1)
-        data[chosen] = _summed(compute, np.add, work, x[chosen], w[chosen])
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+            data[chosen] = _summed(compute, np.add, work, x[chosen], w[chosen])
         known[chosen] = _summed(_known, np.logical_and, work, x_known[chosen], w_known[chosen])
     data, known = (a.reshape(*spatial, lanes, work.result_time, work.result_columns) for a in (data, known))
     missing = work.declared_columns - work.result_columns
@@ -252,14 +253,33 @@ def _exact(work: Contraction, x: Array, w: Array) -> Array:
     w_view = _loops_first(wide_w, order, "weight")
     shape = (wide_w.shape[0], *(loop.size for loop in work.kept), x.shape[0])
     total = np.zeros(shape, numpy_dtype(work.accumulator))
-    depth_axes = len(work.tree)
-    for block in _blocks(shape, 1 << sum(loop.size.bit_length() - 1 for loop in work.tree)):
-        tree_block = (*((slice(None),) * depth_axes), *block)
+    leaves = prod(loop.size for loop in work.tree)
+    blocks = _blocks(shape, leaves)
+    buffers = [np.empty(leaves * max(_elements(block, shape) for block in blocks) // n, total.dtype) for n in (1, 2)]
+    for block in blocks:
+        target = total[block]
+        tree_block = (*((slice(None),) * len(work.tree)), *block)
         for step in np.ndindex(*(loop.size for loop in summed)):
             xs, ws = x_view[step][_clipped(tree_block, x_view[step].shape)], w_view[step][tree_block]
-            products = np.multiply(xs, ws, order="C")
-            total[block] += tree_sum(products.reshape(-1, *products.shape[depth_axes:]))
+            products = buffers[0][: leaves * target.size].reshape(*(loop.size for loop in work.tree), *target.shape)
+            np.multiply(xs, ws, out=products)
+            target += _tree_in(buffers, leaves, target.size).reshape(target.shape)
     return np.moveaxis(total, -1, 0)
+
+
+def _tree_in(buffers: list[Array], leaves: int, width: int) -> Array:
+    """`tree_sum` of `leaves` rows of `width` elements that lie in the first buffer, without new memory."""
+    source, other = buffers
+    while leaves > 1:
+        rows = source[: leaves * width].reshape(leaves, width)
+        leaves //= 2
+        np.add(rows[0::2], rows[1::2], out=other[: leaves * width].reshape(leaves, width))
+        source, other = other, source
+    return source[:width]
+
+
+def _elements(block: tuple[slice, ...], shape: tuple[int, ...]) -> int:
+    return prod(len(range(*part.indices(size))) for part, size in zip(block, shape, strict=True))
 
 
 def _loops_first(array: Array, order: Sequence[Loop], which: Literal["stream", "weight"]) -> Array:
@@ -379,17 +399,18 @@ def time_sums(values: Values, loops: Sequence[tuple[int, bool]]) -> Values:
 class PendingProducts(Values):
     """Products of an outer product that nobody has looked at yet, so that the following sums need not hold them all."""
 
-    def __init__(self, stream: Values, weight: Values, steps: tuple[Step, ...]) -> None:
-        for name, value in (("_stream", stream), ("_weight", weight), ("_steps", steps)):
-            object.__setattr__(self, name, value)
-
     _stream: Values
     _weight: Values
     _steps: tuple[Step, ...]
+    _mode: Mode
+
+    def __init__(self, stream: Values, weight: Values, steps: tuple[Step, ...], mode: Mode = "exact") -> None:
+        for name, value in (("_stream", stream), ("_weight", weight), ("_steps", steps), ("_mode", mode)):
+            object.__setattr__(self, name, value)
 
     @cached_property
     def _held(self) -> Values:
-        return contract_fused(self._stream, self._weight, self._steps)
+        return contract_fused(self._stream, self._weight, self._steps, self._mode)
 
     @property
     def data(self) -> Array:
@@ -399,10 +420,14 @@ class PendingProducts(Values):
     def defined(self) -> npt.NDArray[np.bool_]:
         return self._held.defined
 
+    def in_mode(self, mode: Mode) -> PendingProducts:
+        """The same products, to be computed in this mode."""
+        return self if mode == self._mode else PendingProducts(self._stream, self._weight, self._steps, mode)
+
     def then(self, step: Step) -> PendingProducts:
         """The same products with one more stage to come."""
-        return PendingProducts(self._stream, self._weight, (*self._steps, step))
+        return PendingProducts(self._stream, self._weight, (*self._steps, step), self._mode)
 
     def summed(self) -> Values:
-        """The values behind the stages so far, in exact mode."""
-        return contract_fused(self._stream, self._weight, self._steps)
+        """The values behind the stages so far."""
+        return self._held

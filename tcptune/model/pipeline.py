@@ -19,6 +19,7 @@ from tcptune.errors import InputError, RuleViolation
 from tcptune.ir.ops import Op
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model import engines
+from tcptune.model.contraction import Mode, PendingProducts
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.tensor_unit import engine_name
 from tcptune.model.values import Values
@@ -307,12 +308,15 @@ def check_chain(start: StreamType, ops: Iterable[Op], env: ChainEnv) -> Chain:
     return Chain(start, tuple(steps), env)
 
 
-def apply_chain(chain: Chain, values: Values, operands: Dict[str, Values] | None = None) -> Values:
+def apply_chain(chain: Chain, values: Values, operands: Dict[str, Values] | None = None, mode: Mode = "exact") -> Values:
     """Contents of the chain's result for the contents `values` of its start.
 
     Args:
         operands: contents of the register and DM tensors that operations name.
+        mode: how contractions are computed, ``exact`` (bits of the hardware) or ``fast`` (see `model.contraction`).
     """
     for step in chain.steps:
         values = cast(Values, engine_of(step.op).apply(values, step, chain.env, operands or {}))
+        if isinstance(values, PendingProducts):
+            values = values.in_mode(mode)
     return values
