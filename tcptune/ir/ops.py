@@ -121,7 +121,7 @@ def op_from_json(raw: Dict[str, Any], axes: Axes) -> Op:
         ParseError, RuleViolation: a mapping in it is wrong.
     """
     name = raw.get("op")
-    if name not in OPS:
+    if not isinstance(name, str) or name not in OPS:
         raise InputError(f"unknown operation {name!r}")
     return OPS[name].from_json(raw, axes)
 
@@ -189,9 +189,11 @@ class SwitchConfig:
     def from_json(cls, raw: Dict[str, Any] | str) -> SwitchConfig:
         if isinstance(raw, str):
             return cls(raw)
-        if len(raw) != 1:
-            raise InputError(f"a switch configuration names one kind, got {sorted(raw)}")
+        if not isinstance(raw, Dict) or len(raw) != 1:
+            raise InputError(f"a switch configuration names one kind and its sizes, got {raw!r}")
         ((kind, sizes),) = raw.items()
+        if not isinstance(kind, str) or not isinstance(sizes or {}, Dict):
+            raise InputError(f"a switch configuration names one kind and its sizes, got {raw!r}")
         known = {"slice1", "slice0", "time0", "ring_size"}
         for key in sizes or {}:
             if key not in known:
@@ -287,6 +289,12 @@ class Commit(Op):
     element: Mapping
 
 
+def _require_fields(raw: Any, names: tuple[str, ...], what: str) -> None:
+    missing = [n for n in names if not isinstance(raw, Dict) or n not in raw]
+    if missing:
+        raise InputError(f"{what} misses the field {missing[0]!r}")
+
+
 @dataclass(frozen=True)
 class TileSpec:
     """A tile of an existing tensor: `len` positions of `axis` from coordinate `start` (MAP-023).
@@ -302,6 +310,7 @@ class TileSpec:
 
     @classmethod
     def from_json(cls, raw: Dict[str, Any], axes: Axes) -> TileSpec:
+        _require_fields(raw, ("axis", "len", "element"), "a tile")
         return cls(axes.mapping(raw["axis"]), raw["len"], raw.get("start", 0), axes.mapping(raw["element"]), raw.get("mutable", True))
 
     def to_json(self) -> dict[str, Any]:
@@ -320,6 +329,7 @@ class ViewSpec:
 
     @classmethod
     def from_json(cls, raw: Dict[str, Any], axes: Axes) -> ViewSpec:
+        _require_fields(raw, ("source", "index", "len"), "a view")
         return cls(axes.mapping(raw["source"]), axes.mapping(raw["index"]), raw["len"], raw.get("start", 0), raw.get("mutable", True))
 
     def to_json(self) -> dict[str, Any]:

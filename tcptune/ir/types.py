@@ -63,10 +63,10 @@ def dtype(name: str | DType) -> DType:
     """
     if isinstance(name, DType):
         return name
-    try:
-        return _DTYPES[name]
-    except KeyError:
-        raise InputError(f"unknown element type {name!r}", hint=f"known: {', '.join(_DTYPES)}") from None
+    found = _DTYPES.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise InputError(f"unknown element type {name!r}", hint=f"known: {', '.join(_DTYPES)}")
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Random pipelines never crash the checker: each is accepted and executes, or is refused with the id of a rule that exists."""
 
+import copy
 import os
 import re
 from random import Random
@@ -7,8 +8,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from tcptune.errors import RuleViolation
+from tcptune.errors import RuleViolation, TcptuneError
+from tcptune.exec.conformance.chain import build
 from tcptune.exec.conformance.chain_values import contents
+from tcptune.exec.conformance.runner import corpus_files, load_cases
 from tcptune.model.pipeline import Chain, apply_chain, check_chain
 from tcptune.model.stage import ChainEnv
 from tests.properties.pipelines import AXES, Pipeline, legal_pipeline, mutated
@@ -61,3 +64,41 @@ def test_mutated_pipelines_are_accepted_or_refused_by_a_rule(block):
         if chain.start.shape[2] <= 64 or seed % 20 == 0:
             execute(chain, seed)
     assert accepted, "mutations are mild enough that some pipelines stay legal"
+
+
+GARBAGE = (
+    None,
+    -1,
+    0,
+    "",
+    [],
+    {},
+    "A B",
+    "A /",
+    "Z9",
+    1e9,
+    True,
+    "1 # 3",
+    "[A",
+    "x" * 300,
+    10**30,
+    {"Broadcast1": None},
+    {"Nope": {"slice1": 2}},
+)
+CHAIN_CASES = [case for file in corpus_files() for case in load_cases(file) if case["kind"] == "chain"]
+
+
+def test_garbage_in_a_chains_json_is_an_error_with_a_message():
+    rng = Random(0)
+    for _ in range(PIPELINES):
+        case = copy.deepcopy(rng.choice(CHAIN_CASES))
+        op = rng.choice(case["ops"])
+        key = rng.choice([*op, "surplus"])
+        if rng.random() < 0.2:
+            op.pop(key, None)
+        else:
+            op[key] = rng.choice(GARBAGE)
+        try:
+            build(case)
+        except TcptuneError as error:
+            assert error.render().startswith("error"), (op, error)
