@@ -8,10 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+WRAPPER, DIRECT_COMMAND = "cargo furiosa-opt", "compile"
+"""The wrapper of cargo, and its own command that compiles device functions directly (CLI-001)."""
+
 BUILDING_COMMANDS = ("build", "check", "test", "run", "bench", "doc")
 """Cargo commands before which the wrapper compiles device functions (CLI-005)."""
 
 HELP_FLAGS = ("-h", "--help")
+
+PRE_STEP_SELECTION = (
+    "functions reachable from the runnable targets",
+    "every kernel of the packages",
+    "nothing: unchanged since the last run",
+)
+"""What the step before a cargo command compiles, most specific first (CLI-006)."""
 
 STAGES = ("MIR", "vISA", "LIR", "EDF")
 """Forms of a kernel on its way through the compiler; stage n leads from entry n - 1 to entry n (CLI-009)."""
@@ -65,6 +75,20 @@ TEMPLATE_PATHS = (
 
 EDITOR_SETTINGS: dict[str, object] = {"rust-analyzer.inlayHints.maxLength": None}
 """Editor settings with one right value (LSP-005)."""
+
+REWRITTEN_FEATURES = (
+    "call hierarchy",
+    "code actions",
+    "code completion",
+    "diagnostics",
+    "hover",
+    "inlay hints",
+    "signature help",
+)
+"""Editor features whose text the language server rewrites (LSP-003)."""
+
+CYCLE_RANGE_ACTIONS, RESET_ACTIONS = 2, 2
+"""Ways to zoom on cycles alone, and to come back to the whole view (VIEWER-007, VIEWER-008)."""
 
 VIEWER_HOST, VIEWER_PORT = "127.0.0.1", 9254
 VIEWER_BINARY, VIEWER_OPTIONS = "furiosa-schedule-viewer", ("--host", "--port")

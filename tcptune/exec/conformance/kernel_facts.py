@@ -324,7 +324,7 @@ def _stage_numbers(chain: Chain, stage: Step) -> dict[str, Any]:
     return numbers
 
 
-def _unit_groups(checked: CheckedKernel) -> int:
+def unit_groups(checked: CheckedKernel) -> int:
     """Register stores that one scheduling unit shows: those of the innermost kept body, or of all unrolled iterations."""
 
     def count(steps: tuple[CheckedStep, ...]) -> int:
@@ -346,7 +346,7 @@ def _active(checked: CheckedKernel, level: str) -> int:
 
 _KERNEL_NUMBERS: dict[str, Callable[[CheckedKernel], Any]] = {
     "dma_min_align_bytes": lambda c: RNGD.dma_alignment_bytes,
-    "visible_groups_per_scheduling_unit": _unit_groups,
+    "visible_groups_per_scheduling_unit": unit_groups,
     "active_slices_per_cluster": lambda c: _active(c, "slice"),
     "active_clusters": lambda c: _active(c, "cluster"),
 }

@@ -198,8 +198,22 @@ def hbm_bandwidth_chain(case: Case) -> None:
     expect_rows(case, [{"name": r["name"], "value": values.get(r["name"]), "stated": stated} for r in case["rows"]])
 
 
+def _compact_address_bits(case: Case) -> None:
+    """Rows that put the bits of one field together and name their second use in words."""
+    for row in case["rows"]:
+        first, _, last = row["bits"].partition("-")
+        uses = [hbm.bit_use(bit) for bit in range(int(first), int(last or first) + 1)]
+        names = {use.field.replace("_", " ") for use in uses}
+        also = {"channel" for use in uses if use.xor_channel is not None} | {"row" for use in uses if use.also_row}
+        if names != {row["main"]} or also != ({row["also"].split(" ")[0]} if row["also"] else set()):
+            raise Mismatch(f"bits {row['bits']}: got {sorted(names)} and {sorted(also)}, expected {row['main']} and {row['also']}")
+
+
 @table("hbm_address_bits")
 def hbm_address_bits(case: Case) -> None:
+    if not all(isinstance(row["also"], list) for row in case["rows"]):
+        _compact_address_bits(case)
+        return
     groups: list[tuple[list[int], str, list[str]]] = []
     for bit in range(hbm.ADDRESS_BITS):
         use = hbm.bit_use(bit)

@@ -160,3 +160,15 @@ def per_token(value: dict[str, int], chunks: int = 1) -> int:
 MNIST_AXES = {"X": 800, "H": 256, "C": 16}
 MNIST_LAYERS = (("fc1", "X, HX -> H", ("X", "H")), ("fc2", "H, CH -> C", ("H", "C")))
 """The two-layer perceptron of the scheduling chapter (SCHED-019)."""
+
+TOLERANCES = {
+    "projection": (0.08, 0.08),
+    "attention, two chunks": (0.12, 0.12),
+    "decoder": (0.25, 0.2),
+    "decoder step with zero weights": (0.05, 0.05),
+    "final_layer": (0.08, 0.08),
+}
+"""Absolute and relative part of the tolerance of each boundary, in the form ``sum`` (XFMR-014, ORACLE-009)."""
+
+NAMED_TESTS = ("test_embedding", "test_decoder_step_wires_kernel_boundaries", "test_final_layer_matches_scalar_reference")
+"""Tests of the example (XFMR-014)."""
