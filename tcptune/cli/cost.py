@@ -7,11 +7,50 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tcptune.cli.output import print_document
 from tcptune.errors import InputError
 from tcptune.exec.published_rows import Skipped, price_row
 from tcptune.model.calibration import profile as profile_of
+
+
+def command(
+    rows: Annotated[Path, typer.Argument(metavar="ROWS.json", help="rows like those of the published schedules")],
+    profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
+    json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
+) -> None:
+    """Price operations given as rows; compare with their published durations where they have one."""
+    document = cost_document(rows, profile)
+    if json:
+        print_document(document)
+    else:
+        print_rows(document)
+
+
+def print_rows(document: dict[str, Any]) -> None:
+    """A line per row, then the errors together."""
+    console = Console(highlight=False)
+    table = Table("row", "predicted", "published", "error")
+    for row in document["rows"]:
+        if "skipped" in row:
+            table.add_row(row["row"], f"skipped: {row['skipped']}", "", "")
+            continue
+        published, error = row["published"], row["error"]
+        table.add_row(
+            row["row"],
+            f"{row['predicted']:,}",
+            "" if published is None else f"{published:,}",
+            "" if error is None else f"{error:+.1%}",
+        )
+    console.print(table)
+    summary = document["summary"]
+    if summary["count"]:
+        console.print(f"{summary['count']} compared: median {summary['median_abs_error']:.2%}, 90 % within {summary['p90_abs_error']:.2%}")
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, Any]]:

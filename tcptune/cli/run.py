@@ -14,22 +14,31 @@ from rich.table import Table
 from tcptune.cli.kernel_file import load_kernel
 from tcptune.cli.output import print_document
 from tcptune.errors import WorkError
-from tcptune.exec.compile import Compiled, compile_kernel
+from tcptune.exec.compile import Compiled, compile_checked, compile_kernel
 from tcptune.exec.fill import SEED, declared_inputs
+from tcptune.exec.impose import imposed_ranks
 from tcptune.exec.interpret import RunResult, run_kernel
 from tcptune.exec.oracle import Verification, has_oracle, verify
+from tcptune.exec.schedule_json import read_schedule, write_schedule
 
 
 def command(
     kernel: Annotated[Path, typer.Argument(help="a .visa, .rs or .json kernel file")],
     function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
     profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
+    order: Annotated[Path | None, typer.Option(help="a schedule JSON whose order of operations is imposed")] = None,
+    schedule: Annotated[Path | None, typer.Option(help="where the schedule is written, in the vendor's JSON format")] = None,
     seed: Annotated[int, typer.Option(help="seed of the drawn inputs", min=0)] = SEED,
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
     """Check, execute and schedule a kernel; exit status 1 if it differs from its oracle."""
     program = load_kernel(kernel, function)
     compiled = compile_kernel(program, profile)
+    if order is not None:
+        ranks = imposed_ranks(read_schedule(order), compiled.program)
+        compiled = compile_checked(compiled.checked, profile, ranks=ranks)
+    if schedule is not None:
+        write_schedule(compiled.schedule, schedule)
     result = run_kernel(compiled.checked, declared_inputs(program, seed))
     verification = verify(compiled.checked, (seed, seed + 1, seed + 2)) if has_oracle(program) else None
     if json:

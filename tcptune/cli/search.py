@@ -1,0 +1,143 @@
+"""`tcptune search einsum TEXT -s axis=size …`: finds the fastest kernel for a workload and writes its result folder."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tcptune.cli.output import note, print_document
+from tcptune.errors import InputError
+from tcptune.ir.workload import Workload, einsum
+from tcptune.reports.files import require_writable
+from tcptune.reports.folder import write_result
+from tcptune.search.result import SearchResult
+from tcptune.search.tuner import Progress as TunerProgress
+from tcptune.search.tuner import Tuner
+
+app = typer.Typer(no_args_is_help=True, help="Search the fastest kernel for a workload.")
+
+_SIZE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?\d+)\s*\Z")
+
+
+@app.command("einsum")
+def command(
+    text: Annotated[str, typer.Argument(metavar="EINSUM", help="for example 'ik,jk->ij'")],
+    size: Annotated[list[str], typer.Option("-s", "--size", metavar="AXIS=N", help="size of an axis; once for each")],
+    dtype: Annotated[str, typer.Option(help="element type of the inputs")] = "bf16",
+    out_dtype: Annotated[str | None, typer.Option(help="element type of the result; default: what the inputs imply")] = None,
+    layout: Annotated[str, typer.Option(help="padded: the host may zero-pad rows; dense: it may not")] = "padded",
+    epilogue: Annotated[str | None, typer.Option(help="for example 'bias:b(j), relu'")] = None,
+    fuse: Annotated[bool, typer.Option("--fuse/--no-fuse", help="whether the epilogue may run in the contraction's pass")] = True,
+    reduce: Annotated[str, typer.Option(help="reduction of a workload with one input: sum or max")] = "sum",
+    trials: Annotated[int, typer.Option(help="candidates that are compiled at most")] = 200,
+    time_limit: Annotated[float | None, typer.Option(help="seconds after which the best so far is reported")] = None,
+    seed: Annotated[int, typer.Option(help="seed of the search", min=0)] = 0,
+    jobs: Annotated[int, typer.Option(help="worker processes; results are reproducible with 1")] = 1,
+    profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
+    study: Annotated[Path | None, typer.Option(help="journal file; a search that was killed goes on from it")] = None,
+    out: Annotated[Path | None, typer.Option(help="result folder; default results/<name>")] = None,
+    json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
+) -> None:
+    """Search a kernel for an einsum with sizes and element types."""
+    workload = einsum(
+        text,
+        sizes=read_sizes(size),
+        dtype=dtype,
+        out_dtype=out_dtype,
+        layout=layout,
+        epilogue=epilogue,
+        fuse=fuse,
+        reduce=reduce,
+    )
+    folder = out or Path("results") / folder_name(workload)
+    tuner = Tuner(
+        workload,
+        trials=trials,
+        time_limit=time_limit,
+        seed=seed,
+        jobs=jobs,
+        profile=profile,
+        study=study,
+        command="tcptune " + shlex.join(sys.argv[1:]),
+    )
+    require_writable(folder)
+    result = run_with_progress(tuner)
+    files = write_result(result, folder)
+    if json:
+        print_document(result.to_json(files))
+    else:
+        print_summary(result, folder)
+
+
+def read_sizes(options: list[str]) -> dict[str, int]:
+    """Axis sizes from ``axis=size`` texts.
+
+    Raises:
+        InputError: a text of another form, or an axis given twice.
+    """
+    sizes: dict[str, int] = {}
+    for option in options:
+        found = _SIZE.match(option)
+        if not found:
+            raise InputError(f"cannot read the size {option!r}", hint="write axis=number, for example -s i=512")
+        axis, value = found.group(1), int(found.group(2))
+        if axis in sizes:
+            raise InputError(f"the size of axis {axis!r} is given twice: {sizes[axis]} and {value}")
+        sizes[axis] = value
+    return sizes
+
+
+def folder_name(workload: Workload) -> str:
+    """A folder name that tells workloads apart: subscripts, sizes, element type."""
+    subscripts = workload.text.replace(",", "-").replace("->", "_")
+    sizes = "_".join(f"{axis}{size}" for axis, size in workload.sizes)
+    epilogue = "_".join(re.sub(r"\W+", "-", str(op)).strip("-") for op in workload.epilogue)
+    return "_".join(part for part in (subscripts, sizes, workload.dtype.name, epilogue) if part)
+
+
+def run_with_progress(tuner: Tuner) -> SearchResult:
+    """Runs the search; a terminal sees a progress bar on standard error. An interrupt ends it with the best so far."""
+    columns = (TextColumn("search"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("pricing placements", total=tuner.trials)
+
+        def show(state: TunerProgress) -> None:
+            best = "none yet" if state.makespan is None else f"{state.makespan:,}"
+            bar.update(task, completed=state.trials, total=state.budget, description=f"best {best}, bound {state.bound:,} cycles")
+
+        tuner.progress = show
+        result = tuner.run()
+    if result.stopped == "interrupt":
+        note("interrupted: this is the best so far")
+    return result
+
+
+def print_summary(result: SearchResult, folder: Path) -> None:
+    """The table at the end: makespan against bound and default, verdict of the oracle, where the report is."""
+    table = Table(show_header=False, box=None)
+    table.add_column(style="bold")
+    table.add_column()
+    proof = "proven optimal in the declared space" if result.proven else f"gap {result.gap:.1%}"
+    rows = [("makespan", f"{result.makespan:,} cycles"), ("lower bound", f"{result.lower_bound:,} cycles ({proof})")]
+    if result.default is not None:
+        speedup = result.default.makespan / result.makespan
+        rows.append(("default", f"{result.default.makespan:,} cycles ({result.what_default}): {speedup:.1f} times slower"))
+    verdict = "passed" if result.oracle.passed else "FAILED"
+    rows.append(("oracle", f"{verdict}, {result.oracle.cases} runs, {result.oracle.undefined_reads} undefined cells"))
+    fates = result.fates
+    rows.append(
+        ("candidates", f"{fates.scheduled} scheduled, {fates.pruned} pruned, {fates.duplicates} duplicates, {fates.rejected} rejected")
+    )
+    rows.append(("stopped by", result.stopped))
+    rows.append(("report", str(folder / "report.html")))
+    for name, value in rows:
+        table.add_row(name, value)
+    Console(highlight=False).print(table)

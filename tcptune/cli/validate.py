@@ -1,0 +1,81 @@
+"""`tcptune validate`: our makespans and operation durations beside the vendor's published schedules."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tcptune.cli.output import print_document
+from tcptune.exec.validate import Validation, validate
+
+_WORST_OPERATIONS = 10
+
+
+def command(
+    kernels: Annotated[list[str] | None, typer.Argument(metavar="[KERNEL]...", help="published kernels; default: all of them")] = None,
+    json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
+) -> None:
+    """Compare predicted with published schedules."""
+    found = validate(kernels or ())
+    if json:
+        print_document(document(found))
+    else:
+        print_tables(found)
+
+
+def document(found: Validation) -> dict[str, Any]:
+    """The validation/1 document; errors are relative (predicted over published minus one)."""
+    errors = sorted(abs(o.error_percent) / 100 for o in found.operations)
+    worst = sorted(found.operations, key=lambda o: -abs(o.error_percent))[:_WORST_OPERATIONS]
+    return {
+        "schema": "tcptune/validation/1",
+        "kernels": {
+            k.kernel: {
+                "published": k.published,
+                "predicted": k.own_order,
+                "error": k.own_order / k.published - 1,
+                "predicted_published_order": k.imposed,
+            }
+            for k in found.kernels
+        },
+        "operations": {
+            "count": len(errors),
+            "median_abs_error": median(errors) if errors else None,
+            "p90_abs_error": errors[math.ceil(0.9 * len(errors)) - 1] if errors else None,
+            "tensor_unit_exact_share": found.tensor_unit_exact_share,
+            "worst_dma_abs_error": found.worst_dma_percent / 100,
+            "worst": [
+                {
+                    "kernel": o.kernel,
+                    "operation": o.step,
+                    "kind": o.kind,
+                    "published": o.published_cycles,
+                    "predicted": o.predicted_cycles,
+                    "error": o.error_percent / 100,
+                }
+                for o in worst
+            ],
+        },
+    }
+
+
+def print_tables(found: Validation) -> None:
+    """A row per kernel, then what the operations say together."""
+    console = Console(highlight=False)
+    table = Table("kernel", "published", "published order", "error", "our order", "error")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for k in found.kernels:
+        imposed = "-" if k.imposed is None else f"{k.imposed:,}"
+        imposed_error = "-" if k.imposed_percent is None else f"{k.imposed_percent:+.2f} %"
+        table.add_row(k.kernel, f"{k.published:,}", imposed, imposed_error, f"{k.own_order:,}", f"{k.own_percent:+.2f} %")
+    console.print(table)
+    console.print(f"published order imposed: worst {found.worst_imposed_percent:.2f} %, median {found.median_imposed_percent:.2f} %")
+    console.print(
+        f"Tensor Unit operations exact to 2 cycles: {found.tensor_unit_exact_share:.1%}; worst DMA {found.worst_dma_percent:.1f} %"
+    )
