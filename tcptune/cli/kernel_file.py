@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 from tcptune.errors import InputError
-from tcptune.exec.rust.reader import read_kernel
+from tcptune.exec.rust.check import check_rust
+from tcptune.exec.rust.reader import read_rust
 from tcptune.ir.kernel import Kernel
 
 
@@ -14,7 +15,8 @@ def load_kernel(path: Path, function: str | None = None) -> Kernel:
     """The kernel in `path`; the ending decides the form (anything but .rs and .json is read as .visa text).
 
     Raises:
-        InputError: the file cannot be read; ParseError and RuleViolation: its text is wrong, with the place.
+        InputError: the file cannot be read; ParseError and RuleViolation: its text is wrong, with the place (in Rust files also the place
+            of a broken rule of the machine).
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -23,7 +25,9 @@ def load_kernel(path: Path, function: str | None = None) -> Kernel:
     except UnicodeDecodeError as cause:
         raise InputError(f"{path} is not text (byte {cause.start} is not UTF-8)") from cause
     if path.suffix == ".rs":
-        return read_kernel(text, function=function, path=str(path))
+        rust = read_rust(text, function=function, path=str(path))
+        check_rust(rust)
+        return rust.kernel
     if path.suffix == ".json":
         try:
             document = json.loads(text)

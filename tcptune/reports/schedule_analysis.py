@@ -195,7 +195,8 @@ def _predecessor(operation: Operation, by_id: dict[str, Operation], ends: dict[i
         return blocker
     touching = [o for o in ends.get(operation.begin, []) if o is not operation and o.begin < operation.begin]
     shared = [o for o in touching if set(o.writes) & set(operation.reads)]
-    return (shared or touching or [None])[0]
+    found = shared or touching
+    return found[0] if found else None
 
 
 def _slack(ordered: list[Operation], by_id: dict[str, Operation], makespan: int) -> dict[str, int]:

@@ -21,6 +21,7 @@ _MEMORY = 120
 _TICKS = 8
 _MIN_LABELLED = 46
 _CHARACTER = 6.4
+_SEPARATOR = "|"
 _KIND_CLASS = {"DmaLoad": "load", "DmaStore": "store", "DmaStos": "move", "DmaGather": "load", "DmaScatter": "store", "DmaOther": "move"}
 
 
@@ -95,13 +96,11 @@ def _bar(operation: Operation, scale: Scale, y: int, critical: bool, slack: int 
     name = escape(_short(operation.id))
     tip = escape(_tip(operation, slack))
     room = int((width - 6) / _CHARACTER)
-    label = (
-        f'<text x="{x + 4:.1f}" y="{y + 13}">{name if len(name) <= room else name[: max(1, room - 1)] + "…"}</text>'
-        if width > _MIN_LABELLED
-        else ""
-    )
+    shown = name if len(name) <= room else name[: max(1, room - 1)] + "…"
+    label = f'<text x="{x + 4:.1f}" y="{y + 13}">{shown}</text>' if width > _MIN_LABELLED else ""
     marked = " critical" if critical else ""
-    data = f'data-id="{escape(operation.id)}" data-reads="{escape(" ".join(operation.reads))}" data-writes="{escape(" ".join(operation.writes))}"'
+    reads, writes = escape(_SEPARATOR.join(operation.reads)), escape(_SEPARATOR.join(operation.writes))
+    data = f'data-id="{escape(operation.id)}" data-reads="{reads}" data-writes="{writes}"'
     bar = f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BAR}" rx="2"/>'
     return f'<g class="op {kind}{marked}" {data}>{bar}{label}<title>{tip}</title></g>'
 
@@ -132,7 +131,8 @@ def _memory(lives: list[Lifetime], scale: Scale, y: int) -> list[str]:
         x, end = scale.x(life.begin), scale.x(life.end)
         height = max(1.5, _MEMORY * life.buffer.size_bytes / top)
         bottom = y + _MEMORY - _MEMORY * life.address / top
-        tip = f"{life.buffer.name}: {life.buffer.size_bytes:,} B a slice at {life.address:,}, cycles {life.begin:,} to {life.end:,}\n{life.buffer.shape}"
+        where = f"{life.buffer.size_bytes:,} B a slice at {life.address:,}, cycles {life.begin:,} to {life.end:,}"
+        tip = f"{life.buffer.name}: {where}\n{life.buffer.shape}"
         box = f'<rect x="{x:.1f}" y="{bottom - height:.1f}" width="{max(1.0, end - x):.1f}" height="{height:.1f}"/>'
         name = escape(_short(life.buffer.name))
         fits = height > 12 and end - x > _CHARACTER * len(name) + 8
