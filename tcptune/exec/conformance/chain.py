@@ -13,7 +13,9 @@ from tcptune.errors import ParseError, RuleViolation
 from tcptune.exec.conformance.chain_values import (
     CONTRACTING,
     CONVERTING,
+    FOLDS,
     MOVING,
+    REDUCING,
     Field,
     compare,
     contents,
@@ -171,6 +173,8 @@ def execute(case: Case, chain: Chain) -> None:
         _run_values(chain, expect["values"])
     if names <= MOVING | CONVERTING or (names <= MOVING | CONVERTING | CONTRACTING and "contract_outer" in names):
         _run_by_coordinates(case, chain, rng)
+    elif names <= MOVING | REDUCING:
+        _run_reduction(case, chain, rng)
 
 
 def _fields(chain: Chain, rng: np.random.Generator) -> tuple[Field, dict[str, Field]]:
@@ -212,6 +216,20 @@ def _run_by_coordinates(case: Case, chain: Chain, rng: np.random.Generator) -> N
         if want is None:
             return
     compare(final, result, lambda coords: reduce(converted, after, want(coords)), partial=raw_ops[-1]["op"] == "commit_view")
+
+
+def _run_reduction(case: Case, chain: Chain, rng: np.random.Generator) -> None:
+    """A chain that only moves and reduces folds everything that its result does not carry."""
+    kinds = {FOLDS.get(raw["fn"]) for raw in case["ops"] if raw["op"] in REDUCING}
+    fold = kinds.pop() if len(kinds) == 1 else None
+    if fold is None:
+        return
+    start = random_field(chain.start, chain.env.axes, rng)
+    if fold == "product":
+        start = Field(start.names, np.where(start.data < 0, -1.0, 1.0), start.digits)
+    want = folded([start], tuple(m for _, m in chain.final.levels), chain.env.axes, fold)
+    if want is not None:
+        compare(chain.final, apply_chain(chain, contents(chain.start, start.at)), want)
 
 
 def _run_samples(chain: Chain, samples: list[Any]) -> None:

@@ -49,11 +49,16 @@ MOVING = {
     "commit_view",
     "vector_init",
     "vector_final",
+    "vector_intra_slice_tag",
     "vector_narrow_split",
     "vector_narrow_trim",
     "vector_widen_concat",
     "vector_widen_pad",
 }
+REDUCING = {"vector_intra_slice_reduce", "vector_inter_slice_reduce"}
+FOLDS = {"Add": "sum", "AddSat": "sum", "Max": "max", "Min": "min", "Mul": "product"}
+"""How a reduction folds; sums of the small test numbers never saturate."""
+
 CONTRACTING = {"contract_outer", "contract_packet", "contract_time", "contract_lane"}
 
 

@@ -131,11 +131,10 @@ def _moved_digits(stream: StreamType, op: Switch) -> Mapping:
         if outer.equivalent(stream.time):
             _check_moved(stream, op, moved)
             return moved
-    held = carried_digits((stream.slice,))
-    kept = [m for m in op.time.terms() if not any(n in held and n not in stream.time.axes for n in m.axes)]
+    from_slice, from_time = carried_digits((stream.slice,)), carried_digits((stream.time,))
+    kept = [m for m in op.time.terms() if _strange(m, from_slice) or not _strange(m, from_time)]
     if len(kept) < len(op.time.terms()) and pair(*kept).equivalent(stream.time):
-        from_slice = [m for m in op.time.terms() if m not in kept]
-        nearest = pair(stream.time, *from_slice)
+        nearest = pair(stream.time, *(m for m in op.time.terms() if m not in kept))
         raise RuleViolation(
             "SWITCH-027",
             "the digits moved from Slice are not innermost in Time",
