@@ -69,9 +69,14 @@ def _dma(row: Row, timing: Profile) -> float:
 def row_stream(row: Row) -> RequestStream:
     """Request stream of a DMA row.
 
+    The layout is either ``slices``, ``slice_stride``, ``source`` and ``pitch_bytes`` (``row_pitch_bytes`` too for several pieces a slice),
+    or loops: ``slice_loops`` [count, slice step, HBM step] and ``piece_loops`` [count, HBM step], outermost first, and ``cluster_stride``.
+
     Raises:
         Skipped: the layout is missing or impossible.
     """
+    if "slice_loops" in row:
+        return _loops_stream(row)
     count, step = _size(row, "slices"), _size(row, "slice_stride", 1)
     if (count - 1) * step >= RNGD.slices_per_cluster:
         raise Skipped(f"{count} slices at a distance of {step} do not fit into {RNGD.slices_per_cluster}")
@@ -94,6 +99,39 @@ def row_stream(row: Row) -> RequestStream:
         loops = (Loop(pieces, between),)
     cluster_of = np.repeat(np.arange(clusters, dtype=np.int64), count)
     return RequestStream(cluster_of, np.tile(live * step, clusters), starts, loops, run)
+
+
+def _loops_stream(row: Row) -> RequestStream:
+    slices, bases = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    for count, step, stride in _loops(row, "slice_loops", 3):
+        if count * max(len(slices), abs(step)) > RNGD.slices_per_cluster:
+            raise Skipped(f"{count} slices at a distance of {step} do not fit into {RNGD.slices_per_cluster}")
+        turn = np.arange(count, dtype=np.int64)
+        slices = (slices[:, None] + turn * step).reshape(-1)
+        bases = (bases[:, None] + turn * stride).reshape(-1)
+    if not 0 <= slices.min() <= slices.max() < RNGD.slices_per_cluster:
+        raise Skipped(f"slices reach {slices.max()}, beyond {RNGD.slices_per_cluster}")
+    clusters = np.zeros(len(slices), np.int64)
+    if "cluster_stride" in row:
+        second = _loops({"loop": [[2, row["cluster_stride"]]]}, "loop", 2)[0][1]
+        clusters, slices, bases = np.repeat([0, 1], len(slices)), np.tile(slices, 2), np.concatenate([bases, bases + second])
+    pieces = tuple(Loop(count, stride) for count, stride in _loops(row, "piece_loops", 2))
+    return RequestStream(clusters, slices, bases, pieces, _size(row, "run_bytes"))
+
+
+def _loops(row: Row, name: str, width: int) -> list[tuple[int, ...]]:
+    """Loops of a row: lists of `width` whole numbers, the first of them a count."""
+    raw = row.get(name, [])
+    if not isinstance(raw, list) or len(raw) > RNGD.sequencer_max_entries:
+        raise Skipped(f"{name} is not a list of at most {RNGD.sequencer_max_entries} loops")
+    loops = []
+    for loop in raw:
+        numbers = loop if isinstance(loop, list) else []
+        whole = all(isinstance(n, int) and not isinstance(n, bool) and abs(n) <= LARGEST for n in numbers)
+        if len(numbers) != width or not whole or numbers[0] < 1:
+            raise Skipped(f"{name} holds {loop!r}, not {width} whole numbers with a count first")
+        loops.append(tuple(numbers))
+    return loops
 
 
 def _block(row: Row) -> Callable[[Any, Any, int], Any]:

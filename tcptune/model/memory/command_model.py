@@ -16,7 +16,7 @@ from tcptune.errors import RuleViolation
 from tcptune.model.calibration import MANUAL_DMA, DmaTiming
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.memory import dm, hbm
-from tcptune.model.memory.requests import Ints
+from tcptune.model.memory.requests import Ints, largest_divisor
 
 SLICE_STRIDE = RNGD.slice_window_bytes
 """Virtual distance of neighbouring slices, the manual's ``slice_stride`` (DMA-033)."""
@@ -84,10 +84,7 @@ def split_length(length_bytes: int, factorable: bool = True, hw: Hardware = RNGD
 
 def stride0(run_bytes: int, hw: Hardware = RNGD) -> int:
     """Packet bytes of a contiguous run common to both sides: its largest divisor up to the packet limit (DMA-014)."""
-    parts = -(-run_bytes // hw.max_packet_bytes)
-    while run_bytes % parts:
-        parts += 1
-    return run_bytes // parts
+    return largest_divisor(run_bytes, hw.max_packet_bytes, 1) or run_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.requests import EngineShare, Ints, RequestStream
 
-MAX_EXACT_PACKETS = 640
+MAX_EXACT_PACKETS = 1_024
 """Engines with no more packets than this are simulated packet by packet."""
 
 _CHUNKS = 4

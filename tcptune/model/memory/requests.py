@@ -115,13 +115,8 @@ class EngineShare:
 
 def largest_divisor(n: int, limit: int, multiple: int) -> int | None:
     """Largest divisor of `n` that is at most `limit` and a multiple of `multiple`."""
-    if n % multiple:
-        return None
-    whole = n // multiple
-    parts = -(-whole // max(1, limit // multiple))
-    while whole % parts:
-        parts += 1
-    return n // parts
+    largest = min(n, limit) // multiple * multiple
+    return next((d for d in range(largest, 0, -multiple) if n % d == 0), None)
 
 
 def issue_order(slices: list[int], bases: list[int], hw: Hardware = RNGD) -> list[int]:
