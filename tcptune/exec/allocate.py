@@ -76,7 +76,7 @@ class _Memory:
         self.dead: list[tuple[int, int, str]] = []
 
     def retire(self, before: int, uses: dict[str, _Use]) -> None:
-        keep = []
+        keep: list[tuple[int, int, str]] = []
         for entry in self.live:
             (keep if uses[entry[2]].last >= before else self.dead).append(entry)
         self.live = keep

@@ -33,8 +33,6 @@ from tcptune.model.hardware import RNGD, Hardware
 
 __all__ = ["KernelBuilder", "Stream", "Tensor", "check_kernel"]
 
-_ENDS = ("to_trf", "to_vrf", "commit", "commit_view")
-
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
@@ -96,29 +94,44 @@ class Stream:
         self._raw = raw
         self._let = let
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
+    def __getattr__(self, name: str) -> Callable[..., Stream]:
         if name not in OPS:
             raise AttributeError(f"the Tensor Unit has no operation {name!r}")
 
-        def call(*values: Any, **fields: Any) -> Stream | Tensor | None:
-            return self._add(name, values, fields)
+        def call(*values: Any, **fields: Any) -> Stream:
+            raw = self._with(name, values, fields)
+            self._builder.check_prefix(raw)
+            return Stream(self._builder, raw, self._let)
 
         return call
 
-    def _add(self, name: str, values: tuple[Any, ...], fields: dict[str, Any]) -> Stream | Tensor | None:
+    def to_trf(self, lane: str, element: str, *, let: str | None = None) -> Tensor:
+        """Ends in the tensor register file."""
+        return self._end("to_trf", (lane, element), {}, let)
+
+    def to_vrf(self, element: str, *, sub_arg: bool = False, let: str | None = None) -> Tensor:
+        """Ends in the vector register file; on main the sub context is passed along (`sub_arg`)."""
+        return self._end("to_vrf", (element,), {"sub_arg": sub_arg}, let)
+
+    def commit(self, element: str, *, let: str | None = None) -> Tensor:
+        """Ends in a new DM tensor."""
+        return self._end("commit", (element,), {}, let)
+
+    def commit_view(self, into: Tensor, tile: dict[str, Any]) -> None:
+        """Ends in a mutable tile of an existing DM tensor."""
+        self._builder.add(self._with("commit_view", (), {"into": into, "tile": tile}))
+
+    def _end(self, name: str, values: tuple[Any, ...], fields: dict[str, Any], let: str | None) -> Tensor:
+        raw = self._with(name, values, fields)
+        return self._builder.add_tensor({"let": let or self._let or self._builder.fresh_name(name), **raw})
+
+    def _with(self, name: str, values: tuple[Any, ...], fields: dict[str, Any]) -> dict[str, Any]:
+        """The pass with one more operation, as a step in the corpus's vocabulary."""
         names = [f.name for f in dataclasses.fields(OPS[name]) if not f.kw_only]
         if len(values) > len(names):
             raise InputError(f"{name} takes {len(names)} values, got {len(values)}", hint=f"fields: {', '.join(names) or 'none'}")
-        let = fields.pop("let", self._let) if name in _ENDS else self._let
         op = {"op": name, **{n: _plain(v) for n, v in zip(names, values, strict=False)}, **{n: _plain(v) for n, v in fields.items()}}
-        raw = {**self._raw, "ops": [*self._raw["ops"], op]}
-        if name == "commit_view":
-            self._builder.add(raw)
-            return None
-        if name in _ENDS:
-            return self._builder.add_tensor({"let": let or self._builder.fresh_name(name), **raw})
-        self._builder.check_prefix(raw)
-        return Stream(self._builder, raw, let)
+        return {**self._raw, "ops": [*self._raw["ops"], op]}
 
 
 def _plain(value: Any) -> Any:

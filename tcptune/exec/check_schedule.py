@@ -87,9 +87,9 @@ def _check_memory(lives: Sequence[Lifetime], operations: Sequence[Operation], hw
     for operation in operations:
         for name in (*operation.reads, *operation.writes):
             mark = operation.id.partition("@")[2]
-            life = by_name.get(name) or by_name.get(f"{name}@{mark}")
-            if life is not None and not (life.begin <= operation.begin and operation.end <= life.end):
-                _fail(f"{operation.id} uses {name} outside its life {life.begin} to {life.end}")
+            found = by_name.get(name) or by_name.get(f"{name}@{mark}")
+            if found is not None and not (found.begin <= operation.begin and operation.end <= found.end):
+                _fail(f"{operation.id} uses {name} outside its life {found.begin} to {found.end}")
 
 
 def check_schedule(program: Program, schedule: Schedule, hw: Hardware = RNGD) -> None:

@@ -23,7 +23,7 @@ def start_values(start: int | str, ranges: dict[str, int]) -> npt.NDArray[np.int
     if isinstance(start, int):
         return np.asarray([start], dtype=np.int64)
     shape = tuple(ranges.values()) or (1,)
-    grids = np.indices(shape, dtype=np.int64) if ranges else []
+    grids = list(np.indices(shape, dtype=np.int64)) if ranges else []
     return np.asarray(evaluate(start, dict(zip(ranges, grids, strict=False))), dtype=np.int64).reshape(-1)
 
 
@@ -33,14 +33,15 @@ def tile_of(source: Bound, tile: s.Tile | s.ChipTile | s.ClusterTile | TileSpec,
     Raises:
         RuleViolation: MAP-023 to MAP-025.
     """
-    level = {s.ChipTile: "chip", s.ClusterTile: "cluster"}.get(type(tile), "element")  # type: ignore[call-overload]
+    level = "chip" if isinstance(tile, s.ChipTile) else "cluster" if isinstance(tile, s.ClusterTile) else "element"
     before: Mapping = getattr(source.type, level)
     after: Mapping = getattr(tile, level)
     if tile.mutable and not source.mutable:
         raise RuleViolation("MAP-024", f"{source.name} is a read view; nothing is written through it", also=("KERNEL-022", "KERNEL-031"))
     stride = tile_stride(before, tile.axis, tile.len, after, tile.mutable)
     check_start(tile.axis, tile.len, int(starts.min()), int(starts.max()))
-    type_ = replace(source.type, **{level: after})
+    changed: dict[str, Any] = {level: after}
+    type_ = replace(source.type, **changed)
     view = View(level, stride, tile.start, tile.len, stride * tile.axis.size == before.size)
     return replace(source, name=name, type=type_, views=(*source.views, view), mutable=tile.mutable)
 

@@ -1,7 +1,7 @@
 """Contents of kernel inputs: formulas, listed values, seeded draws and adversarial patterns (ORACLE-001).
 
-All functions return `Values` in the shape of the tensor's levels. Cells that hold the same coordinates (broadcast) hold equal values;
-padding is undefined.
+All functions return `Values` in the shape of the tensor's levels. Cells that hold the same coordinates (broadcast) hold equal values; zero
+padding holds zeros, other padding is undefined.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import InputError
-from tcptune.ir.cells import CellTable, joint_table
+from tcptune.ir.cells import KIND_CODES, CellTable, joint_table
 from tcptune.ir.formula import evaluate
 from tcptune.ir.kernel import Kernel, KernelInput
+from tcptune.ir.mapping import PadKind
 from tcptune.ir.types import DType, TensorType
 from tcptune.model.numerics import encode_host, integer_range, numpy_dtype
 from tcptune.model.values import Values
@@ -40,6 +41,12 @@ def cell_numbers(cells: CellTable) -> Ints:
     return number
 
 
+def _with_padding(data: npt.NDArray[Any], cells: CellTable) -> Values:
+    """`data` on the live cells, zeros in zero padding (MAP-007), nothing known elsewhere."""
+    zero = cells.kind == KIND_CODES[PadKind.ZERO]
+    return Values(np.where(zero, np.zeros((), data.dtype), data), cells.live | zero)
+
+
 def _from_numbers(type_: TensorType, draw: Callable[[int], npt.NDArray[Any]]) -> Values:
     """Contents from a function that gives the values of the cells numbered 0 to n - 1."""
     cells = cells_of(type_)
@@ -50,17 +57,17 @@ def _from_numbers(type_: TensorType, draw: Callable[[int], npt.NDArray[Any]]) ->
         numbers = inverse.reshape(numbers.shape)
         highest = int(numbers.max(initial=0)) + 1
     data = np.asarray(draw(highest), dtype=numpy_dtype(type_.dtype))[numbers]
-    return Values(data, cells.live)
+    return _with_padding(data, cells)
 
 
 def formula(type_: TensorType, text: str) -> Values:
     """Contents from an integer formula over the axis coordinates, or ``linear``: the storage position, padding counted."""
     if text.strip() == "linear":
         position = np.arange(int(np.prod(type_.shape)), dtype=np.int64).reshape(type_.shape)
-        return Values(encode_host(position, type_.dtype), cells_of(type_).live)
+        return _with_padding(encode_host(position, type_.dtype), cells_of(type_))
     cells = cells_of(type_)
     numbers = np.broadcast_to(np.asarray(evaluate(text, cells.coords)), type_.shape)
-    return Values(encode_host(numbers, type_.dtype), cells.live)
+    return _with_padding(encode_host(numbers, type_.dtype), cells)
 
 
 def listed(type_: TensorType, values: tuple[float, ...]) -> Values:
@@ -69,12 +76,13 @@ def listed(type_: TensorType, values: tuple[float, ...]) -> Values:
     Raises:
         InputError: the list has another length.
     """
-    live = cells_of(type_).live
+    cells = cells_of(type_)
+    live = cells.live
     if len(values) != int(live.sum()):
         raise InputError(f"{len(values)} values for a tensor of {int(live.sum())} live positions")
     data = np.zeros(type_.shape, dtype=numpy_dtype(type_.dtype))
     data[live] = encode_host(np.asarray(values), type_.dtype)
-    return Values(data, live)
+    return _with_padding(data, cells)
 
 
 def random(type_: TensorType, rng: np.random.Generator) -> Values:
@@ -91,7 +99,7 @@ def random(type_: TensorType, rng: np.random.Generator) -> Values:
 
 def _alternating(n: int, dtype: DType, rng: np.random.Generator) -> npt.NDArray[Any]:
     k = np.arange(n)
-    return np.where(k % 2, -1.0, 1.0) * (1 + k % 3)
+    return np.asarray(np.where(k % 2, -1.0, 1.0) * (1 + k % 3))
 
 
 def _wide(n: int, dtype: DType, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -99,14 +107,15 @@ def _wide(n: int, dtype: DType, rng: np.random.Generator) -> npt.NDArray[Any]:
     if not dtype.is_float:
         return rng.choice(np.asarray(integer_range(dtype)), n)
     reach = 12 if dtype.bits > 8 else 4
-    return np.ldexp(rng.uniform(1, 2, n), rng.integers(-reach, reach, n)) * rng.choice([-1.0, 1.0], n)
+    return np.asarray(np.ldexp(rng.uniform(1, 2, n), rng.integers(-reach, reach, n)) * rng.choice([-1.0, 1.0], n))
 
 
 def _tiny(n: int, dtype: DType, rng: np.random.Generator) -> npt.NDArray[Any]:
     """Subnormals of the type; 0 and 1 for integers."""
     if not dtype.is_float:
-        return np.arange(n) % 2
-    return float(ml_dtypes.finfo(numpy_dtype(dtype)).smallest_subnormal) * (np.arange(n) % 3)
+        return np.asarray(np.arange(n) % 2)
+    finfo: Any = ml_dtypes.finfo
+    return np.asarray(float(finfo(numpy_dtype(dtype)).smallest_subnormal) * (np.arange(n) % 3))
 
 
 PATTERNS: dict[str, Callable[[int, DType, np.random.Generator], npt.NDArray[Any]]] = {

@@ -68,18 +68,22 @@ def blank(type_: TensorType) -> Values:
 def moved(values: Values, source: TensorType, dest: TensorType) -> Values:
     """The same mathematical tensor in another layout (DMA-002)."""
     index, found = gather_indices(source, dest)
-    data = values.data.reshape(-1)[index].reshape(dest.shape)
-    return Values(data, (values.defined.reshape(-1)[index] & found).reshape(dest.shape))
+    data = np.take(values.data.reshape(-1), index).reshape(dest.shape)
+    return Values(data, (np.take(values.defined.reshape(-1), index) & found).reshape(dest.shape))
 
 
 def routed(values: Values, route: Route) -> Values:
     """The result of a redistribution plan in the source's layout (REDIST-010); positions count, not axis names (REDIST-012)."""
-    data, defined = (a[list(route.chip_sources)] for a in (values.data, values.defined))
-    if data.ndim > 2:
-        data, defined = data[:, list(route.cluster_sources)], defined[:, list(route.cluster_sources)]
+    return Values(_routed(values.data, route), _routed(values.defined, route))
+
+
+def _routed(a: npt.NDArray[Any], route: Route) -> npt.NDArray[Any]:
+    a = a[list(route.chip_sources)]
+    if a.ndim > 2:
+        a = a[:, list(route.cluster_sources)]
     for cut in route.slices:
-        data, defined = (_cut(a, cut.level, cut.before, cut.count, cut.after, cut.indices) for a in (data, defined))
-    return Values(data, defined)
+        a = _cut(a, cut.level, cut.before, cut.count, cut.after, cut.indices)
+    return a
 
 
 def _cut(a: npt.NDArray[Any], level: str, before: int, count: int, after: int, indices: tuple[int, ...]) -> npt.NDArray[Any]:

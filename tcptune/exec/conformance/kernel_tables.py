@@ -29,7 +29,7 @@ _PICTURE_CYCLES = 10
 
 @table("double_buffer_makespans")
 def check_double_buffer(case: Case) -> None:
-    rows = []
+    rows: list[dict[str, Any]] = []
     _, makespans = published()
     for name, build in LOOPS.items():
         kernel = build()
@@ -64,7 +64,7 @@ def check_double_buffer(case: Case) -> None:
 def check_definitions(case: Case) -> None:
     for row in case["rows"]:
         left, right = row["einsum"].replace(" ", "").lower().split("->")
-        workload = einsum(f"{left}->{'' if right == '1' else right}", **dict.fromkeys(sorted(set(left) - {","}), 8))
+        workload = einsum(f"{left}->{'' if right == '1' else right}", sizes=dict.fromkeys(sorted(set(left) - {","}), 8))
         summed = [axis for axis, role in workload.roles().items() if role == "k"]
         if not all(f"sum_{axis}" in row["reduce"] for axis in summed):
             raise Mismatch(f"{row['operation']}: sums over {summed}, the row says {row['reduce']!r}")
