@@ -36,7 +36,7 @@ def custom_routing(stream: StreamType, op: Switch) -> Routing:
             got=ring,
             nearest=f"ring_size = {needed}",
         )
-    sources = tuple(tuple(int(q) for q in row) for row in found.sources)
+    sources = tuple(tuple(row) for row in found.sources.tolist())
     return Routing("CustomBroadcast", stream.slice.size, needed, stream.time.size, op.time.size, sources=sources)
 
 
