@@ -177,6 +177,8 @@ def _route(layout: Layout, index: int) -> Route:
         return Route(slices, (), 1, 1)
     own = layout.operand(index)
     first, end = _foreign_run(slices, own, ring)
+    if layout.candidate.knobs.spread[index] == "lane" and end < len(slices):
+        raise RuleViolation("SWITCH-007", "Broadcast01, which brings lanes back, takes the innermost slices", got=positions(slices[end:]))
     spread = _spread_digits(layout, index, ring)
     return Route((*slices[:first], *spread, *slices[end:]), spread, ring, positions(slices[end:]))
 

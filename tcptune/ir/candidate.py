@@ -57,7 +57,8 @@ class Knobs:
 
     @classmethod
     def from_json(cls, raw: Dict[str, Any]) -> Knobs:
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()})
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in raw.items()}
+        return cls(**values)
 
 
 @dataclass(frozen=True)

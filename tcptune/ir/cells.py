@@ -22,6 +22,7 @@ LIVE = 0
 KIND_CODES = {PadKind.TOP: 1, PadKind.ZERO: 2, PadKind.BOTTOM: 3}
 """Codes in `CellTable.kind`; 0 is a live cell."""
 
+_CACHED_TABLES = 16  # a table of a whole tensor takes tens of megabytes
 _KINDS_BY_CODE = {code: kind for kind, code in KIND_CODES.items()}
 
 
@@ -232,7 +233,7 @@ def cells_at(m: Mapping, positions: Ints) -> CellTable:
     return _evaluate((m,), [positions], positions.shape)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=_CACHED_TABLES)
 def table(m: Mapping) -> CellTable:
     """Cells of all positions, shape ``(size,)``."""
     return joint_table(m).reshaped((m.size,))
@@ -243,7 +244,7 @@ def joint_table(*parts: Mapping) -> CellTable:
     return _joint_table(parts)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=_CACHED_TABLES)
 def _joint_table(parts: tuple[Mapping, ...]) -> CellTable:
     members = [factors(p) for p in parts]
     flat = [f for group in members for f in group if f.size > 1]

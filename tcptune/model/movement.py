@@ -2,7 +2,8 @@
 
 A move keeps the mathematical tensor: a destination position with coordinates t takes a source position with the same t. Digits that the
 source does not carry are ignored, so their positions repeat the data (SEQ-008). Where several source positions hold t, a move inside a
-slice reads its own slice (`gather_within_slice`), any other move the first one in storage order.
+slice reads its own slice (`gather_within_slice`), any other move the first one in storage order. Zero padding of the destination takes zero
+padding of the source, where that has some: all of it holds zeros.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from tcptune.ir.cells import CellTable, joint_table, operand_key, strip_digits
-from tcptune.ir.mapping import Broadcast, Mapping, Modulo, Padding, Resize, Stride, Symbol, factors
+from tcptune.ir.cells import KIND_CODES, CellTable, joint_table, operand_key, strip_digits
+from tcptune.ir.mapping import Broadcast, Mapping, Modulo, Padding, PadKind, Resize, Stride, Symbol, factors
 from tcptune.ir.types import StreamType, TensorType
 
 Ints = npt.NDArray[np.int64]
@@ -23,16 +24,18 @@ Digits = tuple[tuple[int, int], ...]
 Gather = tuple[Ints, npt.NDArray[np.bool_]]
 """Flat source index of every destination position (0 where there is none), and where there is one; both in the destination's shape."""
 
+_ZERO = KIND_CODES[PadKind.ZERO]
+_CACHED_GATHERS = 16  # as many as one kernel needs; each takes 9 bytes a position
 _SPATIAL = ("chip", "cluster", "slice")
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=_CACHED_GATHERS)
 def gather_indices(source: TensorType | StreamType, destination: TensorType | StreamType) -> Gather:
     """Gather of a move that may cross slices, clusters and chips (DMA, Switch Engine)."""
     return _gather(source, destination, local=())
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=_CACHED_GATHERS)
 def gather_within_slice(source: TensorType | StreamType, destination: TensorType | StreamType) -> Gather:
     """Gather of a move in which every slice reads itself (fetch, commit, flits of a packet).
 
@@ -54,12 +57,21 @@ def _gather(source: TensorType | StreamType, destination: TensorType | StreamTyp
     carried = carried_digits(tuple(source_levels.values()))
     axes = {**wanted_axes(destination_levels), **{n: s for m in source_levels.values() for n, s in m.axes.items()}}
     source_key, destination_key, count = _keys(held, wanted, axes, carried)
+    source_place, destination_place = np.zeros((1,) * held.kind.ndim, np.int64), np.zeros((1,) * wanted.kind.ndim, np.int64)
+    places = 1
     for name in local:
         size = source_levels[name].size
-        source_key = source_key + count * _place(held, list(source_levels).index(name), size)
-        destination_key = destination_key + count * _place(wanted, list(destination_levels).index(name), size)
-        count *= size
-    return _look_up(source_key, held.live, destination_key, wanted.live, count)
+        source_place = source_place * size + _place(held, list(source_levels).index(name), size)
+        destination_place = destination_place * size + _place(wanted, list(destination_levels).index(name), size)
+        places *= size
+    index, found = _look_up(
+        source_key + count * source_place, held.live, destination_key + count * destination_place, wanted.live, count * places
+    )
+    zeros = wanted.kind == _ZERO
+    if not zeros.any() or not (held.kind == _ZERO).any():
+        return index, found
+    zero_index, zero_found = _look_up(source_place, held.kind == _ZERO, destination_place, zeros, places)
+    return _frozen(np.where(zeros, zero_index, index), found | zero_found)
 
 
 def wanted_axes(levels: dict[str, Mapping]) -> dict[str, int]:
@@ -116,10 +128,13 @@ def _look_up(source_key: Ints, held: npt.NDArray[np.bool_], destination_key: Int
         hit = unique[place] == asked if len(unique) else np.zeros(wanted.shape, bool)
         found = np.where(hit, source_flat[at][place] if len(unique) else 0, -1)
     live = wanted & (found >= 0)
-    index = np.where(live, found, 0)
+    return _frozen(np.where(live, found, 0), live)
+
+
+def _frozen(index: Ints, found: npt.NDArray[np.bool_]) -> Gather:
     index.flags.writeable = False
-    live.flags.writeable = False
-    return index, live
+    found.flags.writeable = False
+    return index, found
 
 
 @lru_cache(maxsize=1024)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.lower_layout import Layout, foreign_runs
+from tcptune.exec.lower_pass import contraction_result
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
 from tcptune.ir.workload import Workload
@@ -18,6 +19,7 @@ from tcptune.solver.pricing import (
     contraction_cycles,
     gather_cycles,
     load_cycles,
+    load_floor,
     relayout_cycles,
     slots,
     staging_cycles,
@@ -77,103 +79,148 @@ def gather_choices(layout: Layout) -> list[tuple[str, int]]:
     return out
 
 
-def _with(candidate: Candidate, index: int, ring: int, spread: str) -> Candidate:
-    knobs = candidate.knobs
-    rings, spreads = list(knobs.rings), list(knobs.spread)
-    rings[index], spreads[index] = ring, spread
-    return replace(candidate, knobs=replace(knobs, rings=(rings[0], rings[1]), spread=(spreads[0], spreads[1])))
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """Bounds of one placement in cycles: what no setting of its knobs can go below (see `solver.bounds`)."""
+
+    load: tuple[float, float] = (0.0, 0.0)
+    contraction: float = 0.0
+    store: float = 0.0
 
 
-def _routes(base: Candidate, index: int) -> Iterator[Candidate]:
-    layout = Layout(base)
-    for ring in ring_choices(layout, index):
-        for spread in spread_choices(layout, index, ring):
-            yield _with(base, index, ring, spread)
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """A priced way of one operand to its slices; `staging` is 0 for the streamed one."""
+
+    ring: int
+    spread: str
+    load: int
+    copy: int
+    staging: int
+    context: str = "sub"
 
 
-def best_knobs(workload: Workload, placement: Placement, start: Knobs, fixed: FixedCosts, profile: str, below: int) -> Priced | None:
-    """The cheapest setting of all knobs for one placement, if it costs less than `below` cycles.
+@dataclass(frozen=True, slots=True)
+class _Finish:
+    """A priced way from the pass to HBM."""
+
+    gather: int
+    store: int
+    settings: dict[str, object]
+
+    @property
+    def cycles(self) -> int:
+        return self.gather + self.store
+
+
+def ranked_knobs(
+    workload: Workload, placement: Placement, start: Knobs, fixed: FixedCosts, profile: str, below: int, floor: Floor, keep: int = 1
+) -> list[Priced]:
+    """The cheapest settings of all knobs for one placement that cost less than `below` cycles, at most `keep`, one for each slice order.
 
     The parts are separable: the route of the stationary operand decides its load and staging, that of the stream its load and pass, pass
     and gather decide the store; so the product is never enumerated.
     """
-    best: Priced | None = None
+    best: list[Priced] = []
     for order in slice_orders(placement):
-        base = Candidate(workload, placement, replace(start, slice_order=order))
-        found = _best_of_order(base, fixed, profile, below if best is None else best.terms.makespan)
+        limit = below if len(best) < keep else best[-1].terms.makespan
+        found = _best_of_order(Candidate(workload, placement, replace(start, slice_order=order)), fixed, profile, limit, floor)
         if found is not None:
-            best = found
+            best = sorted([*best, found], key=lambda p: p.terms.makespan)[:keep]
     return best
 
 
-def _best_of_order(base: Candidate, fixed: FixedCosts, profile: str, below: int) -> Priced | None:
+def _best_of_order(base: Candidate, fixed: FixedCosts, profile: str, below: int, floor: Floor) -> Priced | None:
     layout = Layout(base)
     w, x = layout.stationary, layout.stream
-    stationary = _priced_routes(base, w, fixed, profile, staged=True)
-    streams = _priced_routes(base, x, fixed, profile, staged=False)
-    finishes = _finishes(base, fixed, profile)
-    if not (stationary and streams and finishes):
+    frame = fixed.start + fixed.sync
+    allowed = below - frame - max(floor.contraction, fixed.contraction_pass) - floor.store
+    stationary = _routes(base, w, fixed, profile, allowed, floor.load[x])
+    streams = _routes(base, x, fixed, profile, allowed, floor.load[w]) if stationary else []
+    pairs = sorted(
+        ((_front(a, b), a, b) for b in streams for a in [min(stationary, key=lambda a: _front(a, b))]), key=lambda t: (t[0], t[2].load)
+    )
+    if not pairs or pairs[0][0] >= allowed:
         return None
+    finishes = _finishes(base, fixed, profile)
     best: Priced | None = None
     limit = below
-    cheapest_finish = min(f[0] for f in finishes)
-    for x_candidate, x_load, x_copy, _ in streams:
-        front, w_candidate = min(
-            ((_front(w_load, w_copy, w_stage, x_load, x_copy), c) for c, w_load, w_copy, w_stage in stationary), key=lambda t: t[0]
-        )
-        if fixed.start + front + fixed.contraction_pass + cheapest_finish + fixed.sync >= limit:
-            continue
-        for finish, gather, store, settings in finishes:
-            if fixed.start + front + fixed.contraction_pass + finish + fixed.sync >= limit:
-                continue
-            knobs = replace(x_candidate.knobs, **settings)  # type: ignore[arg-type]
-            candidate = _with(replace(x_candidate, knobs=knobs), w, w_candidate.knobs.rings[w], w_candidate.knobs.spread[w])
-            trial = Layout(candidate)
-            needed, available = slots(trial)
-            if needed > available:
-                continue
-            w_terms = next(t for t in stationary if t[0] is w_candidate)
-            terms = Terms(
-                fixed.start, w_terms[1], x_load, w_terms[2], x_copy, w_terms[3], contraction_cycles(trial, fixed), gather, store, fixed.sync
-            )
-            if terms.makespan < limit:
+    for front, a, b in pairs:
+        for finish in finishes:
+            if frame + front + max(floor.contraction, fixed.contraction_pass) + finish.cycles >= limit:
+                break
+            knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]
+            terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed)
+            if terms is not None and terms.makespan < limit:
                 limit = terms.makespan
-                best = Priced(candidate.knobs, terms)
+                best = Priced(knobs, terms)
     return best
 
 
-def _front(w_load: int, w_copy: int, w_stage: int, x_load: int, x_copy: int) -> int:
-    return Terms(0, w_load, x_load, w_copy, x_copy, w_stage, 0, 0, 0, 0).front
+def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed: FixedCosts) -> Terms | None:
+    """Terms of a whole setting, None if its parts do not fit together (accumulator slots, transpose)."""
+    needed, available = slots(layout)
+    if needed > available:
+        return None
+    try:
+        contraction_result(layout)
+    except RuleViolation:
+        return None
+    contraction = contraction_cycles(layout, fixed)
+    return Terms(fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync)
 
 
-def _priced_routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, staged: bool) -> list[tuple[Candidate, int, int, int]]:
+def _front(a: _Route, b: _Route) -> int:
+    return Terms(0, a.load, b.load, a.copy, b.copy, a.staging, 0, 0, 0, 0).front
+
+
+def _routed(knobs: Knobs, index: int, route: _Route) -> Knobs:
+    rings, spreads = list(knobs.rings), list(knobs.spread)
+    rings[index], spreads[index] = route.ring, route.spread
+    return replace(knobs, rings=(rings[0], rings[1]), spread=(spreads[0], spreads[1]))
+
+
+def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowed: float, other_load: float) -> list[_Route]:
+    """Routes of one operand that leave both loads and staging below `allowed` cycles when the other load takes `other_load`."""
     out = []
-    for candidate in _routes(base, index):
-        layout = Layout(candidate)
-        try:
-            load = load_cycles(layout, index, profile)
-            copy = relayout_cycles(layout, index, fixed)
-            stage = staging_cycles(layout, fixed) if staged else 0
-        except RuleViolation:
-            continue
-        out.append((candidate, load, copy, stage))
+    layout = Layout(base)
+    staged = index == layout.stationary
+    for ring in ring_choices(layout, index):
+        for spread in spread_choices(layout, index, ring):
+            trial = Layout(replace(base, knobs=_routed(base.knobs, index, _Route(ring, spread, 0, 0, 0))))
+            try:
+                if load_floor(trial, index, profile) + other_load >= allowed:
+                    continue
+                copy = relayout_cycles(trial, index, fixed)
+                staging, context = _staging(trial, fixed) if staged else (0, "")
+                load = load_cycles(trial, index, profile)
+            except RuleViolation:
+                continue
+            if max(load + other_load, load + copy + staging) < allowed:
+                out.append(_Route(ring, spread, load, copy, staging, context))
     return out
 
 
-def _finishes(base: Candidate, fixed: FixedCosts, profile: str) -> list[tuple[int, int, int, dict[str, object]]]:
-    """(gather + store, gather, store, settings) of every pass and gather setting that fits, cheapest first; equal settings once."""
+def _staging(layout: Layout, fixed: FixedCosts) -> tuple[int, str]:
+    """Cycles of staging and its context: Sub, unless Main, which fetches a flit a cycle, is faster."""
+    candidate = layout.candidate
+    cycles = {c: staging_cycles(Layout(replace(candidate, knobs=replace(candidate.knobs, staging=c))), fixed) for c in ("sub", "main")}
+    context = "main" if cycles["main"] < cycles["sub"] else "sub"
+    return cycles[context], context
+
+
+def _finishes(base: Candidate, fixed: FixedCosts, profile: str) -> list[_Finish]:
+    """Every pass and gather setting that fits, cheapest gather and store first."""
     out = []
     layout = Layout(base)
     gathers = gather_choices(layout)
     for settings in pass_choices(layout):
         for transpose in (False, True):
             for gather, ring in gathers:
-                knobs = replace(base.knobs, **settings, transpose=transpose, gather=gather, gather_ring=ring)  # type: ignore[arg-type]
-                trial = Layout(replace(base, knobs=knobs))
+                chosen = {**settings, "transpose": transpose, "gather": gather, "gather_ring": ring}
+                trial = Layout(replace(base, knobs=replace(base.knobs, **chosen)))  # type: ignore[arg-type]
                 try:
-                    g, s = gather_cycles(trial, fixed), store_cycles(trial, profile)
+                    out.append(_Finish(gather_cycles(trial, fixed), store_cycles(trial, profile), chosen))
                 except RuleViolation:
                     continue
-                chosen = {**settings, "transpose": transpose, "gather": gather, "gather_ring": ring}
-                out.append((g + s, g, s, chosen))
-    return sorted(out, key=lambda f: f[0])
+    return sorted(out, key=lambda f: f.cycles)

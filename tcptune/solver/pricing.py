@@ -6,6 +6,7 @@ The parts follow VT-001 to VT-012 and the DMA model (VT-020 to VT-029). They ran
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from tcptune.exec.lower_layout import Layout, remove
 from tcptune.exec.lower_pass import contraction_result, folded, outer_time, stream_time
@@ -13,22 +14,47 @@ from tcptune.exec.lower_result import plan_gather, stored_digits
 from tcptune.ir.placement import merged, positions
 from tcptune.ir.types import DType
 from tcptune.ir.workload import K
+from tcptune.model import calibration
 from tcptune.model.hardware import RNGD
+from tcptune.model.kernel_timing import kernel_timing
 from tcptune.solver.transfers import pitches, transfer_cycles
 
 
 @dataclass(frozen=True, slots=True)
 class FixedCosts:
-    """Cycles that every operation of a kind pays before its data, and the frame of a kernel."""
+    """Cycles that every operation of a kind pays before its data, and the frame of a kernel; 0 where a profile states none."""
 
-    start: int = 1003
-    sync: int = 600
-    staging_pass: int = 263
-    contraction_pass: int = 265
-    copy_pass: int = 264
-    switch_pass: int = 263
-    transpose_pass: int = 266
-    whole_ring: int = 512
+    start: int
+    sync: int
+    staging_pass: int
+    contraction_pass: int
+    copy_pass: int
+    switch_pass: int
+    transpose_pass: int
+    whole_ring: int
+    reduce_pass: int
+    reduce_per_slice: int
+    vector_pass: int
+
+    @classmethod
+    def of(cls, profile: str) -> FixedCosts:
+        """The fixed costs of a timing profile (VT-001 to VT-012, VT-040)."""
+        frame, passes = kernel_timing(profile), calibration.profile(profile).passes
+        whole = (int(frame.first_begin.value), int(frame.closing_sync.value))
+        if passes is None:
+            return cls(*whole, *(0,) * 9)
+        constants = (
+            passes.stage,
+            passes.contract,
+            passes.copy,
+            passes.stage,
+            passes.transpose,
+            passes.whole_ring,
+            passes.inter_slice_reduce,
+            passes.reduce_per_slice,
+            passes.vector,
+        )
+        return cls(*whole, *(int(c.value) for c in constants))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +119,16 @@ def load_cycles(layout: Layout, index: int, profile: str) -> int:
     return transfer_cycles(layout.clusters, route.load_slices, tuple(merged(element)), hbm, workload.dtype.bits, False, profile)
 
 
+def load_floor(layout: Layout, index: int, profile: str) -> float:
+    """Bound of a load from the lines an engine delivers on average; costs no simulation."""
+    timing = calibration.profile(profile).dma
+    placed = positions(d for d in layout.route(index).load_slices if d.axis)
+    held = positions(remove(layout.block(layout.operand(index)), layout.route(index).spread))
+    per_engine = placed * held * layout.dtype.bits / 8 / RNGD.request_bytes / RNGD.engines_per_cluster
+    live = prod(size / layout.candidate.placement.of(axis).padded for axis, size in layout.candidate.workload.sizes)
+    return timing.start_load.value + timing.issue_far.value * max(0.0, min(1.0, live) * per_engine - 1)
+
+
 def relayout_cycles(layout: Layout, index: int, fixed: FixedCosts) -> int:
     """A copy pass that reads element by element (SEQ-016) what the load left in a slice."""
     if not layout.candidate.knobs.relayout[index]:
@@ -141,13 +177,14 @@ def slots(layout: Layout) -> tuple[int, int]:
 
 
 def gather_cycles(layout: Layout, fixed: FixedCosts) -> int:
-    """VT-010: a switch pass over the result; single results also pass the Transpose Engine (VT-012)."""
+    """VT-010: a switch pass over the result; VT-012 where a transpose of single results writes more rows than the switch has rounds."""
     if layout.candidate.knobs.gather == "none":
         return 0
     gather = plan_gather(layout, contraction_result(layout))
     switched = gather.ring * positions(gather.in_time)
     wait = fixed.whole_ring * (gather.ring == RNGD.slices_per_cluster)
-    return (fixed.switch_pass if gather.rows is None else fixed.transpose_pass) + switched + wait
+    rows = positions(gather.commit_time) if gather.rows is not None else 0
+    return (fixed.transpose_pass if rows > switched else fixed.switch_pass) + max(rows, switched) + wait
 
 
 def store_cycles(layout: Layout, profile: str) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Dict
 from functools import lru_cache
+from math import ceil
 
 import numpy as np
 import numpy.typing as npt
 
 from tcptune.ir.placement import Digit, merged
-from tcptune.model.calibration import DmaTiming
 from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
-from tcptune.model.memory.engine_model import engine_time
+from tcptune.model.memory.price import stream_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
 
 Ints = npt.NDArray[np.int64]
@@ -76,7 +76,8 @@ def transfer_cycles(
     per_cluster = RNGD.slices_per_cluster
     loops, run = _walk(element, own, element_bits)
     stream = RequestStream(places // per_cluster, places % per_cluster, offset[places] * element_bits // 8, loops, run)
-    return round(_stream_cycles(stream, profile_named(profile_name).dma, store))
+    cycles, _, _ = stream_cycles((stream,), profile_named(profile_name).dma, store)
+    return ceil(cycles)
 
 
 def _walk(element: tuple[Digit, ...], own: Dict[str, tuple[int, int]], bits: int) -> tuple[tuple[Loop, ...], int]:
@@ -88,29 +89,3 @@ def _walk(element: tuple[Digit, ...], own: Dict[str, tuple[int, int]], bits: int
         run *= min(last.extent, -(-own[last.axis][1] // last.stride))
     loops = tuple(Loop(min(d.extent, -(-own[d.axis][1] // d.stride)), own[d.axis][0] * d.stride * bits // 8) for d in digits)
     return loops, max(1, run * bits // 8)
-
-
-def _stream_cycles(stream: RequestStream, timing: DmaTiming, store: bool) -> float:
-    """Startup, skew and the slowest engine."""
-    packet = stream.packet_bytes(int(timing.max_packet.value))
-    worst = 0.0
-    known: dict[bytes, float] = {}
-    for share in stream.engines:
-        key = share.signature
-        if key not in known:
-            known[key] = engine_time(stream, share, packet, timing, store).cycles
-        skew = max(timing.skew_engine.value * share.engine_in_cluster, timing.skew_cluster.value * share.cluster)
-        worst = max(worst, skew + known[key])
-    start = timing.start_store.value if store else timing.start_load.value
-    return start + worst + (_sub_word_cycles(stream, timing) if store else 0.0)
-
-
-def _sub_word_cycles(stream: RequestStream, timing: DmaTiming) -> float:
-    """Pieces below 8 bytes: the line with the most pieces is written piece by piece, all engines together (spec 10, item 9)."""
-    if stream.run_bytes >= RNGD.dma_alignment_bytes:
-        return 0.0
-    count = stream.pieces_per_place
-    offsets = stream.offsets(np.arange(min(count, 4096), dtype=np.int64))
-    lines = (stream.bases[:, None] + offsets[None, :]).reshape(-1) // RNGD.request_bytes
-    most = int(np.unique(lines, return_counts=True)[1].max())
-    return most * (timing.sub_word_piece.value + timing.sub_word_queue.value * most) - timing.partial_write_tail.value

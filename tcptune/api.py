@@ -1,0 +1,24 @@
+"""The Python interface: `tt.einsum` describes a workload, `tt.tune` searches a kernel for it, `tt.axes` declares axes of mappings."""
+
+from __future__ import annotations
+
+from tcptune.ir.axes import Axes
+from tcptune.ir.workload import Workload, einsum
+from tcptune.search.result import SearchResult
+from tcptune.search.tuner import tune
+
+
+def axes(**sizes: int) -> Axes:
+    """Axes with their sizes, the entry to mapping expressions.
+
+    >>> m = axes(A=8, B=512).mapping("B / 64, B % 64")
+    >>> m.size, m.equivalent(axes(A=8, B=512).mapping("B"))
+    (512, True)
+
+    Raises:
+        RuleViolation: MAP-003, a name or size that is not allowed.
+    """
+    return Axes(sizes)
+
+
+__all__ = ["Axes", "SearchResult", "Workload", "axes", "einsum", "tune"]

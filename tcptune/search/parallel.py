@@ -1,0 +1,130 @@
+"""Evaluation of candidates: price, lower, compile; in this process or in worker processes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping as Dict
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+from tcptune.errors import RuleViolation, TcptuneError
+from tcptune.exec.compile import compile_kernel
+from tcptune.exec.lower import lower
+from tcptune.ir.candidate import Candidate
+from tcptune.ir.kernel import Kernel
+from tcptune.ir.workload import Workload
+from tcptune.search.space import Space
+from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED
+
+RETRIES = 4
+"""Settings of one placement that are tried when the cheapest ones are refused by a rule."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one candidate: a makespan, or the rule that refused it. `price` is its closed-form price (0: not priced)."""
+
+    candidate: dict[str, Any]
+    fate: str
+    kernel_hash: str = ""
+    makespan: int = 0
+    price: int = 0
+    rule: str = ""
+
+    @classmethod
+    def from_json(cls, raw: dict[str, Any]) -> Outcome:
+        return cls(**raw)
+
+
+def kernel_hash(kernel: Kernel) -> str:
+    """Hash of what a kernel does: its text without its name."""
+    _, _, body = kernel.to_text().partition("\n")
+    return hashlib.sha256(body.encode()).hexdigest()[:16]
+
+
+def evaluate(candidate: Candidate, profile: str, price: int = 0, seen: Dict[str, int] | None = None) -> Outcome:
+    """Compiles one candidate; a refusal is an outcome, not an error. `seen` maps the kernels compiled before to their makespans."""
+    document = candidate.to_json()
+    try:
+        kernel = lower(candidate)
+        digest = kernel_hash(kernel)
+        if seen and digest in seen:
+            return Outcome(document, DUPLICATE, digest, seen[digest], price)
+        compiled = compile_kernel(kernel, profile)
+    except RuleViolation as refusal:
+        return Outcome(document, REJECTED, price=price, rule=refusal.rule)
+    except TcptuneError:
+        return Outcome(document, REJECTED, price=price, rule="unpriced")
+    return Outcome(document, SCHEDULED, digest, compiled.makespan, price)
+
+
+def explore(space: Space, entry: int, below: int, seen: Dict[str, int] | None = None) -> list[Outcome]:
+    """The best plan of one placement that costs less than `below`, and the refusals on the way; empty if there is none.
+
+    The cheapest setting is compiled; where a rule refuses it, the next cheapest.
+    """
+    outcomes: list[Outcome] = []
+    for keep in (1, RETRIES):
+        ranked = space.ranked(entry, below, keep)
+        for priced in ranked[len(outcomes) :]:
+            candidate = Candidate(space.workload, space.placement(entry), priced.knobs)
+            outcomes.append(evaluate(candidate, space.profile, priced.terms.makespan, seen))
+            if outcomes[-1].fate != REJECTED:
+                return outcomes
+        if not outcomes:
+            return outcomes
+    return outcomes
+
+
+_worker_space: Space | None = None
+
+
+def _start_worker(workload: Workload, profile: str) -> None:
+    global _worker_space
+    _worker_space = Space(workload, profile)
+    _worker_space.bounds  # noqa: B018 - builds the tables once
+
+
+def _explore_in_worker(entry: int, below: int) -> list[Outcome]:
+    assert _worker_space is not None
+    return explore(_worker_space, entry, below)
+
+
+def _evaluate_in_worker(candidate: dict[str, Any]) -> Outcome:
+    assert _worker_space is not None
+    return evaluate(Candidate.from_json(_worker_space.workload, candidate), _worker_space.profile)
+
+
+class Workers:
+    """Runs `explore` and `evaluate` in `jobs` processes (1: in this one), results in the order of submission."""
+
+    def __init__(self, space: Space, jobs: int) -> None:
+        self.space = space
+        self.jobs = jobs
+        self._pool: ProcessPoolExecutor | None = None
+        if jobs > 1:
+            self._pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (space.workload, space.profile))
+
+    def explore(self, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
+        if self._pool is None:
+            return [explore(self.space, entry, below, seen) for entry in entries]
+        waiting: list[Future[list[Outcome]]] = [self._pool.submit(_explore_in_worker, entry, below) for entry in entries]
+        return [f.result() for f in waiting]
+
+    def evaluate(self, candidates: Sequence[Candidate], seen: Dict[str, int]) -> list[Outcome]:
+        if self._pool is None:
+            return [evaluate(c, self.space.profile, seen=seen) for c in candidates]
+        return [f.result() for f in [self._pool.submit(_evaluate_in_worker, c.to_json()) for c in candidates]]
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

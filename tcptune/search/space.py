@@ -1,0 +1,111 @@
+"""The declared space of one search: every placement of every family with its bound, cheapest bound first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tcptune.errors import WorkError
+from tcptune.ir.candidate import Knobs
+from tcptune.ir.placement import Placement
+from tcptune.ir.workload import Workload
+from tcptune.model.calibration import profile as profile_named
+from tcptune.model.hardware import RNGD
+from tcptune.search.knobs import Floor, Priced, ranked_knobs
+from tcptune.solver.bounds import Bounds, table_bounds
+from tcptune.solver.pricing import FixedCosts
+from tcptune.solver.tables import PlacementTable, families, placement_table
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Space:
+    """All placements of a workload. Entries are numbered by bound, then by family and row, so the order is the same in every run."""
+
+    workload: Workload
+    profile: str = "vendor"
+
+    @cached_property
+    def fixed(self) -> FixedCosts:
+        return FixedCosts.of(self.profile)
+
+    @cached_property
+    def tables(self) -> tuple[PlacementTable, ...]:
+        """Non-empty tables.
+
+        Raises:
+            WorkError: nothing fits one pass; the message names the memory that is too small.
+        """
+        tables = tuple(t for t in (placement_table(f) for f in families(self.workload)) if t.rows)
+        if not tables:
+            raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
+        return tables
+
+    @cached_property
+    def bounds(self) -> tuple[Bounds, ...]:
+        timing = profile_named(self.profile).dma
+        return tuple(table_bounds(t, self.fixed, timing) for t in self.tables)
+
+    @cached_property
+    def _order(self) -> tuple[Ints, Ints, Ints]:
+        """(bound, table, row) of every entry, in order."""
+        total = np.concatenate([b.total for b in self.bounds])
+        table = np.concatenate([np.full(t.rows, n) for n, t in enumerate(self.tables)])
+        row = np.concatenate([np.arange(t.rows) for t in self.tables])
+        order = np.argsort(total, kind="stable")
+        return total[order], table[order], row[order]
+
+    @property
+    def entries(self) -> int:
+        return len(self._order[0])
+
+    def bound(self, entry: int) -> int:
+        """Lower bound of every plan of one placement, in cycles."""
+        return int(self._order[0][entry])
+
+    @property
+    def lower_bound(self) -> int:
+        """Lower bound of every plan of the space."""
+        return self.bound(0)
+
+    def below(self, makespan: int) -> int:
+        """How many entries have a bound below `makespan`; they are the first ones."""
+        return int(np.searchsorted(self._order[0], makespan, side="left"))
+
+    def placement(self, entry: int) -> Placement:
+        table: PlacementTable = self.tables[self._order[1][entry]]
+        return table.placement(int(self._order[2][entry]))
+
+    def start_knobs(self, entry: int) -> Knobs:
+        """The knobs that the entry's family fixes."""
+        family = self.tables[self._order[1][entry]].family
+        return Knobs(stationary=family.stationary, relayout=family.relayout)
+
+    def floor(self, entry: int) -> Floor:
+        bounds, row = self.bounds[self._order[1][entry]], int(self._order[2][entry])
+        loads = (float(bounds.loads[0][row]), float(bounds.loads[1][row]))
+        return Floor(loads, float(bounds.contraction[row]), float(bounds.store[row]))
+
+    def ranked(self, entry: int, below: int, keep: int) -> list[Priced]:
+        """The cheapest knob settings of one placement that cost less than `below`, at most `keep`."""
+        placement, start = self.placement(entry), self.start_knobs(entry)
+        return ranked_knobs(self.workload, placement, start, self.fixed, self.profile, below, self.floor(entry), keep)
+
+
+def _what_is_too_small(workload: Workload) -> str:
+    """The memory that no placement of the workload respects."""
+    chip = RNGD.clusters_per_chip * RNGD.slices_per_cluster
+    needed = sum(workload.bytes_of(axes, workload.dtype) for axes in workload.inputs)
+    needed += 2 * workload.bytes_of(workload.output, workload.out_dtype)
+    capacity = chip * RNGD.dm_bytes_per_slice
+    smallest = min(workload.bytes_of(axes, workload.dtype) for axes in workload.inputs)
+    if needed > capacity:
+        return f"operands and result need {needed:,} B of data memory, the chip has {capacity:,} B (DM-003)"
+    return (
+        f"a slice's part of the smaller operand ({smallest:,} B in all) must fit its register file of {RNGD.trf_bytes_per_slice:,} B "
+        f"(TRF-006), and all operands {RNGD.dm_bytes_per_slice:,} B of data memory a slice (DM-003)"
+    )

@@ -1,0 +1,96 @@
+"""Optuna's part: ask for knob settings of the best placements found, tell their makespans."""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+
+from tcptune.exec.lower_layout import Layout
+from tcptune.ir.candidate import Candidate, Knobs
+from tcptune.search.knobs import gather_choices, ring_choices, slice_orders, spread_choices
+from tcptune.search.space import Space
+
+PLACEMENTS = 8
+"""Placements among which knob settings are suggested."""
+
+_LARGE = 1 << 16
+DISTRIBUTIONS: dict[str, BaseDistribution] = {
+    "placement": IntDistribution(0, PLACEMENTS - 1),
+    "slice_order": IntDistribution(0, _LARGE),
+    "ring_0": IntDistribution(0, 15),
+    "ring_1": IntDistribution(0, 15),
+    "spread_0": CategoricalDistribution(("outer", "inner", "lane")),
+    "spread_1": CategoricalDistribution(("outer", "inner", "lane")),
+    "refetch": CategoricalDistribution((False, True)),
+    "k_inner": CategoricalDistribution((True, False)),
+    "lane_mode": CategoricalDistribution(("Interleaved", "Sequential")),
+    "transpose": CategoricalDistribution((False, True)),
+    "gather": IntDistribution(0, 31),
+    "cast": CategoricalDistribution(("engine", "commit")),
+    "staging": CategoricalDistribution(("sub", "main")),
+}
+
+
+def draw_seed(seed: int, step: int) -> int:
+    """Seed of one draw, from the study's seed and the step: a resumed study draws the same without replaying."""
+    return zlib.crc32(f"{seed}:{step}".encode())
+
+
+@dataclass
+class Suggester:
+    """An Optuna study over the knobs of a few placements; rebuilt from recorded parameters on resume."""
+
+    space: Space
+    entries: list[int]
+    seed: int
+    study: optuna.Study = field(init=False)
+
+    def __post_init__(self) -> None:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self.study = optuna.create_study(direction="minimize")
+
+    def ask(self, step: int) -> dict[str, Any]:
+        """Parameters of the next suggestion."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            self.study.sampler = optuna.samplers.TPESampler(seed=draw_seed(self.seed, step), multivariate=True)
+        return dict(self.study.ask(DISTRIBUTIONS).params)
+
+    def tell(self, params: dict[str, Any], makespan: float) -> None:
+        self.study.add_trial(optuna.trial.create_trial(params=params, distributions=DISTRIBUTIONS, value=makespan))
+
+    def candidate(self, params: dict[str, Any]) -> Candidate:
+        """The candidate of a suggestion; numbers choose among what the placement allows."""
+        entry = self.entries[params["placement"] % len(self.entries)]
+        placement, start = self.space.placement(entry), self.space.start_knobs(entry)
+        orders = slice_orders(placement)
+        order = orders[params["slice_order"] % len(orders)]
+        knobs = Knobs(
+            stationary=start.stationary,
+            relayout=start.relayout,
+            slice_order=order,
+            refetch=params["refetch"],
+            k_inner=params["k_inner"],
+            lane_mode=params["lane_mode"],
+            transpose=params["transpose"],
+            cast=params["cast"],
+            staging=params["staging"],
+        )
+        layout = Layout(Candidate(self.space.workload, placement, knobs))
+        rings = [ring_choices(layout, n) for n in (0, 1)]
+        chosen = [rings[n][params[f"ring_{n}"] % len(rings[n])] for n in (0, 1)]
+        spread = [params[f"spread_{n}"] if params[f"spread_{n}"] in spread_choices(layout, n, chosen[n]) else "outer" for n in (0, 1)]
+        gathers = gather_choices(layout)
+        gather, gather_ring = gathers[params["gather"] % len(gathers)]
+        values = {
+            "rings": chosen,
+            "spread": spread,
+            "gather": gather,
+            "gather_ring": gather_ring,
+        }
+        return Candidate(self.space.workload, placement, Knobs.from_json({**knobs.to_json(), **values}))
