@@ -8,6 +8,7 @@ import sys
 import typer
 
 from tcptune.cli import analyse, conformance, cost, explain, run, validate
+from tcptune.cli import map as mapping
 from tcptune.cli.output import note, print_error
 from tcptune.errors import TcptuneError
 
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command("explain")(explain.command)
 app.command("conformance")(conformance.command)
 app.command("run")(run.command)
+app.command("map")(mapping.command)
 app.command("analyse")(analyse.command)
 app.command("cost")(cost.command)
 app.command("validate")(validate.command)

@@ -295,6 +295,38 @@ def same_cells(a: Mapping, b: Mapping) -> bool:
     return True
 
 
+def first_difference(a: Mapping, b: Mapping) -> int | None:
+    """The first position at which two mappings have different cells; None if there is none.
+
+    Raises:
+        WorkError: more than `MAX_EFFORT`.
+    """
+    common = min(a.size, b.size)
+    best: int | None = common if a.size != b.size else None
+    for box, (first, second) in explore(common, lambda box: (evaluate(box, a), evaluate(box, b))):
+        if first.kind is not second.kind:
+            found = box.position.const
+        elif first.kind is None and _coordinates(box, first) != _coordinates(box, second):
+            found = _first_in_box(box, first, second)
+        else:
+            continue
+        best = found if best is None else min(best, found)
+    return best
+
+
+def _first_in_box(box: Box, first: Outcome, second: Outcome) -> int:
+    """First position of a box on which the coordinates are different forms."""
+    position = box.leaves(box.position)
+    steps = []
+    zero = Form(0, {})
+    for name in {*first.coords, *second.coords}:
+        x, y = box.leaves(first.coords.get(name, zero)), box.leaves(second.coords.get(name, zero))
+        if x.const != y.const:
+            return position.const
+        steps += [position.terms[d] for d in {*x.terms, *y.terms} if x.terms.get(d, 0) != y.terms.get(d, 0)]
+    return position.const + min(steps)
+
+
 def _coordinates(box: Box, outcome: Outcome) -> dict[str, Form]:
     """Coordinates over unsplit digits; an axis that is 0 throughout is left out, for it equals one that is not mentioned."""
     found = {}

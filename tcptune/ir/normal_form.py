@@ -138,10 +138,20 @@ class _Builder:
             if over or not _ascending(parts) or not self.walk(operand, parts):
                 self.digits += [Digit(operand, w, p) for w, p in parts]
         for axis, parts in self.axes.items():
-            if _reach(parts) >= axis.size and not any(g.bound <= axis.size and g.terms == tuple(parts) for g in self.guards):
+            if _reach(parts) >= axis.size and not self._is_guarded(parts, axis.size):
                 self.guards.append(Guard(tuple(parts), axis.size, PadKind.TOP))
             self.digits += [Digit(axis, w, p) for w, p in parts]
         return NormalForm(size, tuple(_joined(self.digits)), tuple(self.guards))
+
+    def _is_guarded(self, parts: _Parts, size: int) -> bool:
+        """Whether a guard on the same digits already keeps the sum below `size`."""
+        for guard in self.guards:
+            if [p for _, p in guard.terms] == [p for _, p in parts]:
+                ratio = parts[0][0] // guard.terms[0][0]
+                scaled = all(w * ratio == v for (w, _), (v, _) in zip(guard.terms, parts, strict=True))
+                if scaled and (guard.bound - 1) * ratio < size:
+                    return True
+        return False
 
 
 def _joined_parts(parts: _Parts) -> _Parts:
