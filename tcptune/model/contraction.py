@@ -35,6 +35,9 @@ Mode = Literal["exact", "fast"]
 BLOCK_ELEMENTS = 1 << 18
 """Products that are held at once in exact mode: few enough to stay in the cache."""
 
+TRANSPOSED_ROWS = 16
+"""Rows that are transposed at once."""
+
 OPERAND_ELEMENTS = 1 << 24
 """Elements of both operands that are widened at once; slices are computed in runs of this size."""
 
@@ -245,8 +248,8 @@ def _all_known(known: Array, kept: Sequence[Loop], summed: Sequence[Loop], which
 
 def _exact(work: Contraction, x: Array, w: Array) -> Array:
     """Sums in hardware order; spatial positions are innermost so that every numpy pass is long and contiguous."""
-    wide_x = np.ascontiguousarray(convert(x, work.stream_type, work.accumulator).T)
-    wide_w = np.ascontiguousarray(np.moveaxis(convert(w, work.weight_type, work.accumulator), 0, -1))
+    wide_x = _places_last(convert(x, work.stream_type, work.accumulator))
+    wide_w = _places_last(convert(w, work.weight_type, work.accumulator))
     summed = [loop for loop in work.time if not loop.kept]
     order = [*summed, *work.tree, *work.kept]
     x_view = _loops_first(wide_x[None], order, "stream")
@@ -265,6 +268,15 @@ def _exact(work: Contraction, x: Array, w: Array) -> Array:
             np.multiply(xs, ws, out=products)
             target += _tree_in(buffers, leaves, target.size).reshape(target.shape)
     return np.moveaxis(total, -1, 0)
+
+
+def _places_last(array: Array) -> Array:
+    """The first axis moved to the end, in runs of few rows: rows a power of two apart would drive each other out of the cache."""
+    moved = np.empty((*array.shape[1:], array.shape[0]), array.dtype)
+    for first in range(0, array.shape[0], TRANSPOSED_ROWS):
+        rows = slice(first, first + TRANSPOSED_ROWS)
+        moved[..., rows] = np.moveaxis(array[rows], 0, -1)
+    return moved
 
 
 def _tree_in(buffers: list[Array], leaves: int, width: int) -> Array:

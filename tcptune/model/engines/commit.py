@@ -209,11 +209,12 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
     write: CommitWrite = step.config
     before = step.before
     kind = pair(before.time, before.packet).table().kind
-    live = kind == LIVE
+    live = np.flatnonzero(kind == LIVE)
+    source = np.zeros(write.buffer.size, np.int64)
+    written = np.zeros(write.buffer.size, bool)
     address = write.config.addresses()[live]
+    source[address], written[address] = live, True
     spatial = values.data.shape[:3]
-    data = np.zeros((*spatial, write.buffer.size), values.data.dtype)
-    defined = np.zeros((*spatial, write.buffer.size), bool)
-    data[..., address] = values.data.reshape(*spatial, -1)[..., live]
-    defined[..., address] = values.defined.reshape(*spatial, -1)[..., live]
+    data = np.take(values.data.reshape(*spatial, -1), source, axis=-1)
+    defined = np.take(values.defined.reshape(*spatial, -1), source, axis=-1) & written
     return Values(data, defined)

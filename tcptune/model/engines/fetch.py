@@ -201,6 +201,6 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
     kind = pair(after.time, after.packet).table().kind
     known = (kind == LIVE) | (kind == KIND_CODES[PadKind.ZERO])
     address = np.where(known, read.config.addresses(), 0)
-    data = values.data.reshape(*values.data.shape[:3], -1)[..., address]
-    defined = values.defined.reshape(*values.defined.shape[:3], -1)[..., address] & known
+    data = np.take(values.data.reshape(*values.data.shape[:3], -1), address, axis=-1)
+    defined = np.take(values.defined.reshape(*values.defined.shape[:3], -1), address, axis=-1) & known
     return Values(data.reshape(after.shape), defined.reshape(after.shape))
