@@ -16,6 +16,7 @@ from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
 from tcptune.search.knobs import Floor, Priced, ranked_knobs
 from tcptune.solver.bounds import Bounds, table_bounds
+from tcptune.solver.placement import PlacementModel
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import PlacementTable, families, placement_table
 
@@ -67,10 +68,17 @@ class Space:
         """Lower bound of every plan of one placement, in cycles."""
         return int(self._order[0][entry])
 
-    @property
+    @cached_property
     def lower_bound(self) -> int:
-        """Lower bound of every plan of the space."""
-        return self.bound(0)
+        """Lower bound of every plan of the space; CP-SAT bounds what a truncated table left out."""
+        timing = profile_named(self.profile).dma
+        solved = [PlacementModel(t.family).best_bound(self.fixed, timing) for t in self.tables if not t.complete]
+        return min([self.bound(0), *(s.bound for s in solved if s is not None)])
+
+    @property
+    def complete(self) -> bool:
+        """Whether every placement has its entry."""
+        return all(t.complete for t in self.tables)
 
     def below(self, makespan: int) -> int:
         """How many entries have a bound below `makespan`; they are the first ones."""

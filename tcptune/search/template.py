@@ -6,6 +6,7 @@ from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.workload import BATCH, K, M, N, Workload
 from tcptune.model.hardware import RNGD
+from tcptune.solver.placement import PlacementModel
 from tcptune.solver.tables import Family, axis_options, summed_size
 
 GRID_SIDE = 16
@@ -25,7 +26,7 @@ def template_words(workload: Workload) -> str:
 
 
 def template(workload: Workload) -> Candidate | None:
-    """The template placement with the manual's knobs; None if an axis cannot be cut that way.
+    """The template placement with the manual's knobs, or the legal placement nearest to it; None if none is legal.
 
     The second input waits in the register file, nothing is broadcast on chip, nothing is gathered before the store.
     """
@@ -50,9 +51,10 @@ def template(workload: Workload) -> Candidate | None:
         packet = min(o.packet for o in axis_options(family, axis)) if axis in (family.packet_axis, family.innermost(1)) else 1
         time = -(-workload.size(axis) // (cluster * count * lane * packet))
         placements.append(AxisPlacement(axis, cluster, count, lane, time, packet))
-    placement = Placement(tuple(placements))
-    if placement.live_slices > RNGD.slices_per_cluster:
+    repaired = PlacementModel(family).repair(Placement(tuple(placements)))
+    if repaired is None:
         return None
+    placement = repaired.placement
     order = tuple(a.axis for a in placement.axes if a.slice > 1)
     if placement.live_slices < RNGD.slices_per_cluster:
         order = (*order, FILLER)

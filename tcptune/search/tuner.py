@@ -31,7 +31,7 @@ from tcptune.solver.pricing import price
 REPORTED = 10
 """Plans in the report; each passes its oracle."""
 
-ENTRIES_PER_TRIAL = 3
+ENTRIES_PER_TRIAL = 2
 """Placements that are priced at most, for each trial of the budget."""
 
 FILL_STEPS = 40
@@ -108,6 +108,7 @@ class Tuner:
         self.state = _State()
         self._started = 0.0
         self._suggester: Suggester | None = None
+        self._templated = False
 
     def run(self) -> SearchResult:
         """Searches until the best is proven, the budget or time is used up, or the user interrupts.
@@ -156,7 +157,7 @@ class Tuner:
             return "time"
         if state.trials >= self.trials:
             return "proven" if self._proven() else "trials"
-        if self._exhausted() and self._proven():
+        if self._templated and self._exhausted() and self._proven():
             enough = len(state.scheduled) >= REPORTED or self._suggested() + state.filled >= FILL_STEPS
             return "proven" if enough else ""
         return ""
@@ -173,14 +174,14 @@ class Tuner:
     def _proven(self) -> bool:
         """Whether every placement of the space is explored or bounded by the best, and nothing cheaper was refused."""
         state, makespan = self.state, self.state.makespan
-        if makespan is None or state.underpriced:
+        if makespan is None or state.underpriced or not self.space.complete:
             return False
         return state.explored >= self.space.below(makespan) and all(p >= makespan for p in state.refused_prices)
 
     def _bound(self) -> int:
         """Lower bound of every plan of the space, given what was explored."""
         makespan = self.state.makespan
-        if makespan is None or self.state.underpriced:
+        if makespan is None or self.state.underpriced or not self.space.complete:
             return self.space.lower_bound
         open_bounds = [p for p in self.state.refused_prices if p < makespan]
         if self.state.explored < self.space.below(makespan):
@@ -188,10 +189,10 @@ class Tuner:
         return min([makespan, *open_bounds])
 
     def _step(self, number: int, workers: Workers) -> StepRecord:
-        if number == 0:
+        if number == 1:  # not the first, so that the first plan need not wait for the template's oracle
             candidate = template(self.workload)
             outcomes = [] if candidate is None else [evaluate(candidate, self.profile)]
-            return StepRecord(0, "template", [], [[asdict(o) for o in outcomes]], {})
+            return StepRecord(number, "template", [], [[asdict(o) for o in outcomes]], {})
         if not self._exhausted():
             first = self.state.explored
             makespan = self.state.makespan
@@ -220,6 +221,8 @@ class Tuner:
         if record.kind == "explore":
             state.explored += len(record.entries)
             state.pruned += sum(1 for outcomes in record.outcomes if not outcomes)
+        if record.kind == "template":
+            self._templated = True
         if record.kind == "fill":
             state.filled += len(record.entries)
         for place, outcomes in enumerate(record.outcomes):
@@ -317,6 +320,8 @@ class Tuner:
         if bound > best.makespan:
             raise WorkError(f"internal: the lower bound {bound} is above the makespan {best.makespan}")
         default = state.scheduled.get(state.template_hash)
+        if default is not None and not self._passes(default[2], state.template_hash):
+            raise WorkError("the manual's template mapping fails its oracle", hint="the machine model is inconsistent")
         best_candidate = min(state.scheduled.values(), key=lambda s: s[:2])[2]
         return SearchResult(
             workload=self.workload.to_json(),

@@ -142,6 +142,8 @@ class PlacementTable:
     axes: tuple[str, ...]
     options: tuple[tuple[AxisPlacement, ...], ...]
     choice: Ints
+    complete: bool = True
+    """Whether every placement of the family has its row (else the idlest were left out)."""
 
     @property
     def rows(self) -> int:
@@ -196,6 +198,7 @@ def placement_table(family: Family, limit_rows: int = 400_000) -> PlacementTable
     axes = family.workload.axes
     options = tuple(tuple(axis_options(family, a)) for a in axes)
     choice = np.zeros((1, 0), dtype=np.int64)
+    complete = True
     for n, _axis in enumerate(axes):
         count = len(options[n])
         choice = np.concatenate([np.repeat(choice, count, axis=0), np.tile(np.arange(count), len(choice))[:, None]], axis=1)
@@ -204,14 +207,15 @@ def placement_table(family: Family, limit_rows: int = 400_000) -> PlacementTable
         keep = (partial.live_slices <= hw.slices_per_cluster) & (partial.live_clusters <= hw.clusters_per_chip) & (lanes <= 1)
         choice = choice[keep]
         if len(choice) > limit_rows:
+            complete = False
             choice = _busiest(PlacementTable(family, axes[: n + 1], options[: n + 1], choice), limit_rows)
     table = PlacementTable(family, axes, options, choice)
     fits = (table.staged_flits() * hw.flit_bytes <= hw.trf_bytes_per_slice) & (_dm_bytes(table) <= hw.dm_bytes_per_slice)
-    return PlacementTable(family, axes, options, choice[fits])
+    return PlacementTable(family, axes, options, choice[fits], complete)
 
 
 def _busiest(table: PlacementTable, count: int) -> Ints:
-    """The `count` rows with most live slices: what is left out is counted by the caller as outside of the declared space."""
+    """The `count` rows with most live slices; the bound of what is left out is that of `solver.placement`."""
     order = np.argsort(-(table.live_slices * table.live_clusters), kind="stable")
     return table.choice[np.sort(order[:count])]
 

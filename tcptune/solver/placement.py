@@ -1,0 +1,138 @@
+"""CP-SAT over the levels of the machine: the placement with the least bound, proof that none is legal, repair of an illegal suggestion.
+
+Every axis chooses one of its options (`solver.tables.axis_options`); capacities couple them. Products of extents become sums of logarithms,
+rounded down to an eighth of a binade in the objective (so a bound stays a bound) and to 2^-30 in the capacities (finer than any two
+products that fit a memory). Linear sums of logarithms solve an order of magnitude faster than multiplication chains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor, log2
+
+from ortools.sat.python import cp_model
+
+from tcptune.ir.placement import AxisPlacement, Placement
+from tcptune.model.calibration import DmaTiming
+from tcptune.model.hardware import RNGD
+from tcptune.solver.pricing import FixedCosts
+from tcptune.solver.tables import Family, axis_options
+
+_FINE = 1 << 30
+_EIGHTHS = 8
+_LEVELS = ("cluster", "slice", "lane", "time", "packet")
+_DETERMINISTIC_LIMIT = 20.0
+"""Deterministic time units of one solve: the same on every machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A placement and a proven bound: no legal placement has a smaller objective than `bound` (cycles, or distance for a repair)."""
+
+    placement: Placement
+    objective: int
+    bound: int
+    optimal: bool
+
+
+class PlacementModel:
+    """The constraints of one family; each question adds its objective and solves once."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.options = {axis: axis_options(family, axis) for axis in family.workload.axes}
+        self.model = cp_model.CpModel()
+        self.chosen = {axis: [self.model.new_bool_var(f"{axis}{n}") for n in range(len(options))] for axis, options in self.options.items()}
+        for choice in self.chosen.values():
+            self.model.add_exactly_one(choice)
+        self._capacities()
+
+    def _sum(self, axes: tuple[str, ...], level: str, scale: int) -> cp_model.LinearExpr:
+        """Logarithm of the product of the extents of `axes` at `level`, rounded down, in units of 1 / `scale` binades."""
+        terms = [
+            floor(log2(getattr(option, level)) * scale) * chosen
+            for axis in axes
+            for option, chosen in zip(self.options[axis], self.chosen[axis], strict=True)
+        ]
+        return cp_model.LinearExpr.sum(terms) if terms else cp_model.LinearExpr.constant(0)
+
+    def _capacities(self) -> None:
+        """HW-001 (clusters, slices, one lane axis), HW-004 (register file), HW-003 (data memory, for the larger of the three tensors)."""
+        workload, hw, model = self.family.workload, self.family.hw, self.model
+        axes = workload.axes
+        model.add(self._sum(axes, "cluster", _FINE) <= _limit(hw.clusters_per_chip))
+        model.add(self._sum(axes, "slice", _FINE) <= _limit(hw.slices_per_cluster))
+        lanes = [c for axis in axes for o, c in zip(self.options[axis], self.chosen[axis], strict=True) if o.lane > 1]
+        if lanes:
+            model.add_at_most_one(lanes)
+        element = workload.dtype.bits / 8
+        model.add(self._sum(workload.inputs[self.family.stationary], "in_slice", _FINE) <= _limit(hw.trf_bytes_per_slice / element))
+        for tensor, size in ((workload.inputs[self.family.stream], element), (workload.output, workload.out_dtype.bits / 8)):
+            model.add(self._sum(tensor, "in_slice", _FINE) <= _limit(hw.dm_bytes_per_slice / size))
+
+    def best_bound(self, fixed: FixedCosts, timing: DmaTiming) -> Solved | None:
+        """The placement with the least lower bound of its makespan; None if the solver proves that none is legal."""
+        workload, family, model = self.family.workload, self.family, self.model
+        others = tuple(a for a in workload.output if a not in workload.inputs[family.stream])
+        flit = log2(family.hw.flit_bytes * 8 / workload.dtype.bits)
+        streamed = self._sum(workload.inputs[family.stream], "in_slice", _EIGHTHS)
+        repeats = self._sum(others, "in_slice", _EIGHTHS) - self._sum(workload.axes, "lane", _EIGHTHS)
+        pack = 2 if family.packet_axis else 1
+        busiest = [streamed - floor(flit * _EIGHTHS), streamed + repeats - floor((flit + log2(pack)) * _EIGHTHS)]
+        cycles = model.new_int_var(0, 1 << 40, "pass")
+        table = [floor(2 ** (n / _EIGHTHS)) for n in range(40 * _EIGHTHS)]
+        for number, eighths in enumerate(busiest):
+            index = model.new_int_var(0, len(table) - 1, f"index{number}")
+            model.add(index >= eighths)
+            power = model.new_int_var(0, table[-1], f"power{number}")
+            model.add_element(index, table, power)
+            model.add(cycles >= power)
+        moved = [self._transfer(axes, bits, store, timing) for axes, bits, store in self._transfers()]
+        model.minimize(fixed.start + fixed.contraction_pass + fixed.sync + cycles + sum(moved))
+        return self._solve()
+
+    def _transfers(self) -> list[tuple[tuple[str, ...], int, bool]]:
+        w = self.family.workload
+        return [(w.inputs[0], w.dtype.bits, False), (w.inputs[1], w.dtype.bits, False), (w.output, w.out_dtype.bits, True)]
+
+    def _transfer(self, axes: tuple[str, ...], bits: int, store: bool, timing: DmaTiming) -> cp_model.LinearExpr:
+        """Bound of one DMA: startup and the cheapest rate for the lines of its busiest engine; two clusters share what they split."""
+        w = self.family.workload
+        lines = w.bytes_of(axes, w.out_dtype if store else w.dtype) / RNGD.request_bytes / RNGD.engines_per_cluster
+        start = (timing.start_store if store else timing.start_load).value
+        whole = floor(start + timing.issue_far.value * max(0.0, lines - 1))
+        half = floor(start + timing.issue_far.value * max(0.0, lines / RNGD.clusters_per_chip - 1))
+        split = [c for a in axes for o, c in zip(self.options[a], self.chosen[a], strict=True) if o.cluster > 1]
+        return whole - (whole - half) * cp_model.LinearExpr.sum(split) if split else cp_model.LinearExpr.constant(whole)
+
+    def repair(self, wanted: Placement) -> Solved | None:
+        """The legal placement nearest to `wanted` in binades over all levels; None if the solver proves that none is legal."""
+        distance = []
+        for axis, options in self.options.items():
+            target = wanted.of(axis)
+            distance += [_binades(option, target) * chosen for option, chosen in zip(options, self.chosen[axis], strict=True)]
+        self.model.minimize(cp_model.LinearExpr.sum(distance))
+        return self._solve()
+
+    def _solve(self) -> Solved | None:
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.random_seed = 0
+        solver.parameters.max_deterministic_time = _DETERMINISTIC_LIMIT
+        status = solver.solve(self.model)
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        picked = []
+        for axis, options in self.options.items():
+            picked.append(next(o for o, c in zip(options, self.chosen[axis], strict=True) if solver.boolean_value(c)))
+        placement = Placement(tuple(picked))
+        return Solved(placement, round(solver.objective_value), floor(solver.best_objective_bound + 1e-6), status == cp_model.OPTIMAL)
+
+
+def _limit(most: float) -> int:
+    return floor(log2(most) * _FINE)
+
+
+def _binades(option: AxisPlacement, wanted: AxisPlacement) -> int:
+    """Distance of two placements of one axis, in eighths of a binade summed over the levels."""
+    return sum(abs(round(_EIGHTHS * (log2(getattr(option, level)) - log2(getattr(wanted, level))))) for level in _LEVELS)
