@@ -272,9 +272,9 @@ def tree_of_lanes(function: Binary, flits: Array) -> Array:
     return level[..., 0]
 
 
-def fold(function: Binary, steps: Array) -> Array:
-    """Left fold over axis 0, in time order or in ring order (ISR-011)."""
-    result: Array = steps[0]
-    for step in steps[1:]:
+def fold(function: Binary, steps: Array, identity: np.generic) -> Array:
+    """Left fold over axis 0 that starts from the identity, in time order or in ring order (ISR-011)."""
+    result: Array = np.full(steps.shape[1:], identity)
+    for step in steps:
         result = function(result, step)
     return result

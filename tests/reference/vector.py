@@ -88,12 +88,20 @@ UNARY: dict[str, Callable[[Number], np.float32]] = {
     "NegExp": guarded(lambda x: math.exp(-x)),
     "Sqrt": guarded(math.sqrt),
     "Tanh": guarded(math.tanh),
-    "Sigmoid": guarded(lambda x: 1 / (1 + math.exp(-x)) if x > -700 else 0.0),
+    "Sigmoid": guarded(lambda x: 0.0 if x < -700 else 1 / (1 + math.exp(-x))),
     "Erf": guarded(math.erf),
     "Log": guarded(lambda x: math.log(x) if x != 0 else -math.inf),
     "Sin": guarded(math.sin),
     "Cos": guarded(math.cos),
 }
+
+
+def ignoring_nan(function: Callable[[Number, Number], Number]) -> Callable[[Number, Number], Number]:
+    return lambda a, b: b if math.isnan(a) else a if math.isnan(b) else function(a, b)
+
+
+def with_zero_sign(x: Number) -> tuple[Number, float]:
+    return x, math.copysign(1, x)
 
 
 def divide(a: Number, b: Number) -> np.float32:
@@ -108,12 +116,17 @@ FLOATING: dict[str, Callable[..., Number]] = {
     "MulF": lambda a, b: F(a) * F(b),
     "DivF": divide,
     "FmaF": lambda a, b, c: F(np.longdouble(a) * np.longdouble(b) + np.longdouble(c)),
-    "Min": lambda a, b: min(a, b),
-    "Max": lambda a, b: max(a, b),
-    "AbsMin": lambda a, b: a if abs(a) < abs(b) else b,
-    "AbsMax": lambda a, b: a if abs(a) > abs(b) else b,
+    "Min": ignoring_nan(lambda a, b: min(a, b, key=with_zero_sign)),
+    "Max": ignoring_nan(lambda a, b: max(a, b, key=with_zero_sign)),
+    "AbsMin": ignoring_nan(lambda a, b: a if abs(a) < abs(b) else b),
+    "AbsMax": ignoring_nan(lambda a, b: a if abs(a) > abs(b) else b),
     "Add": lambda a, b: F(a) + F(b),
     "Mul": lambda a, b: F(a) * F(b),
+}
+
+IDENTITY: dict[tuple[str, str], Number] = {
+    **{("i32", fn): identity for fn, identity in (("Add", 0), ("AddSat", 0), ("Max", I32_MIN), ("Min", I32_MAX))},
+    **{("f32", fn): F(identity) for fn, identity in (("Add", 0), ("Max", -math.inf), ("Min", math.inf), ("Mul", 1))},
 }
 
 STREAM_MODES = {"0": "stream", "1": "operand", "2": "operand1"}
@@ -130,12 +143,16 @@ class VectorReference:
         case: a chain case: ``start``, ``operands``, ``ops``, ``axes``.
         start: value of a start cell by its coordinates.
         registers: value of a register tensor's cell by name and coordinates.
+
+    Attributes:
+        met_nan: whether some cell on the way was NaN, whose sign and payload no rule fixes.
     """
 
     def __init__(self, case: dict[str, Any], start: Callable[[Coords], Number], registers: Callable[[str, Coords], Number]) -> None:
         self.axes = Axes(case["axes"])
         self.ops = case["ops"]
         self.start = start
+        self.met_nan = False
         self.registers = registers
         levels = [self.axes.mapping(case["start"][n]) for n in ("chip", "cluster", "slice", "time", "packet")]
         self.carried = [carried_digits(tuple(levels))]
@@ -154,6 +171,11 @@ class VectorReference:
 
     def at(self, k: int, coords: Coords, group: int | None) -> Number:
         """The cell after the first `k` operations; of one group where the stream is a pair."""
+        value = self._at(k, coords, group)
+        self.met_nan = self.met_nan or (isinstance(value, np.floating) and bool(np.isnan(value)))
+        return value
+
+    def _at(self, k: int, coords: Coords, group: int | None) -> Number:
         digits = self.carried[k]
         if k == 0:
             return self.start({n: project(c, digits[n]) for n, c in coords.items() if n in digits})
@@ -169,6 +191,8 @@ class VectorReference:
             return F(before * 2.0 ** (op["int_width"] - 31))
         if name == "vector_fp_to_fxp":
             scaled = float(before) * 2.0 ** (31 - op["int_width"])
+            if not math.isfinite(scaled):
+                return I32_MAX if math.copysign(1, scaled) > 0 else I32_MIN
             return clamp(int(math.copysign(math.floor(abs(scaled) + 0.5), scaled)))
         if name == "vector_reinterpret":
             return bits_of(before) if op["to"] == "i32" else (before if isinstance(before, np.float32) else float_of(before))
@@ -212,8 +236,8 @@ class VectorReference:
         return None
 
     def _tag(self, k: int, coords: Coords) -> int:
-        entry = max(i for i in range(k) if self.ops[i]["op"] == "vector_intra_slice_tag")
-        mode = self.ops[entry]["mode"]
+        entry = max((i for i in range(k) if self.ops[i]["op"] == "vector_intra_slice_tag"), default=None)
+        mode = "Zero" if entry is None else self.ops[entry]["mode"]
         if mode == "Zero":
             return 0
         x = self.at(entry, coords, None)
@@ -250,7 +274,7 @@ class VectorReference:
         """Folds over every coordinate whose digits agree with the result's cell; order does not matter for the values that tests use."""
         before, after = self.carried[k - 1], self.carried[k]
         gone = [n for n, digits in before.items() if after.get(n) != digits]
-        total = None
+        total = IDENTITY[self.dtypes[k - 1], op["fn"]]
         for point in itertools.product(*(range(self.axes[n]) for n in gone)):
             cell = dict(zip(gone, point, strict=True))
             if any(project(c, after.get(n, ())) != project(coords.get(n, 0), after.get(n, ())) for n, c in cell.items()):
@@ -258,5 +282,5 @@ class VectorReference:
             if any(project(c, before[n]) != c for n, c in cell.items()):
                 continue
             value = self.at(k - 1, {**coords, **cell}, None)
-            total = value if total is None else self._function(k, op["fn"])(total, value)
+            total = self._function(k, op["fn"])(total, value)
         return total

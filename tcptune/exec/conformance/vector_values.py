@@ -197,10 +197,10 @@ def tree_values(case: Case) -> None:
     for row in case["rows"]:
         reduction = find_reduction(INTRA_SLICE_REDUCTIONS, dtype(row.get("dtype", "i32")), row["fn"], "ISR-003")
         flits = np.array(row["flits"], numpy_dtype(dtype(reduction.dtype)))
-        got = fold(reduction.combine, tree_of_lanes(reduction.combine, flits)[:, None])[0].item()
+        got = fold(reduction.combine, tree_of_lanes(reduction.combine, flits)[:, None], reduction.identity_value)[0].item()
         expect_equal(f"{row['fn']} of {row['flits']}", got, row["out"])
         if "sequential" in row:
-            expect_equal("left fold", fold(reduction.combine, flits.reshape(-1, 1))[0].item(), row["sequential"])
+            expect_equal("left fold", fold(reduction.combine, flits.reshape(-1, 1), reduction.identity_value)[0].item(), row["sequential"])
 
 
 @table("isr_padding_strategies")
@@ -221,4 +221,4 @@ def inter_slice_values(case: Case) -> None:
         name = row.get("dtype", "i32")
         reduction = find_reduction(INTER_SLICE_REDUCTIONS, dtype(name), row["fn"], "XSR-006")
         values = np.array(row["slices"], numpy_dtype(dtype(name))).reshape(-1, 1)
-        expect_equal(f"{row['fn']} over {row['slices']}", fold(reduction.combine, values)[0].item(), row["out"])
+        expect_equal(f"{row['fn']} over {row['slices']}", fold(reduction.combine, values, reduction.identity_value)[0].item(), row["out"])

@@ -179,7 +179,7 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
     assert isinstance(after, StreamType)
     chips, clusters, slices, time, lanes = current.data.shape
     shape = (chips, clusters, slices // config.ratio, config.ratio, time, lanes)
-    folded = fold(config.reduction.combine, np.moveaxis(current.data.reshape(shape), 3, 0))
+    folded = fold(config.reduction.combine, np.moveaxis(current.data.reshape(shape), 3, 0), config.reduction.identity_value)
     defined = current.defined.reshape(shape).all(axis=3)
     index, live = gather_indices(replace(before, slice=config.kept, details=None), replace(after, details=None))
     return replace(current, data=folded.reshape(-1)[index], defined=defined.reshape(-1)[index] & live, tags=None, stash=None)

@@ -180,7 +180,7 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
         known = np.asarray(known.all(axis=-1, keepdims=True))
         data = np.pad(data, [(0, 0)] * (data.ndim - 1) + [(0, lanes - 1)])
         known = np.pad(known, [(0, 0)] * (known.ndim - 1) + [(0, lanes - 1)])
-    folded = fold(config.reduction.combine, _steps_first(data, config))
+    folded = fold(config.reduction.combine, _steps_first(data, config), config.reduction.identity_value)
     defined = _steps_first(known, config).all(axis=0)
     shape = after.shape
     return replace(current, data=folded.reshape(shape), defined=defined.reshape(shape), tags=None)
