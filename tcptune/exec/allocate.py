@@ -85,10 +85,10 @@ class _Memory:
         """Address of `buffer` and the dead buffers whose place it takes."""
         size = -(-max(buffer.size_bytes, 1) // self.granule) * self.granule
         if self.fresh + size <= self.capacity:
-            address = self.fresh
+            self.live.append((self.fresh, self.fresh + size, buffer.name))
             self.fresh += size
-        else:
-            address = self._gap(size, buffer)
+            return self.fresh - size, []
+        address = self._gap(size, buffer)
         replaced = [name for first, end, name in self.dead if first < address + size and address < end]
         self.dead = [e for e in self.dead if e[2] not in replaced or e[0] < address or e[1] > address + size]
         self.live.append((address, address + size, buffer.name))

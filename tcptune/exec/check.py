@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import singledispatchmethod
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,9 @@ from tcptune.ir.vector_ops import OperandFields
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.pipeline import Chain, check_chain
 from tcptune.model.stage import ChainEnv
+
+MOST_ITERATIONS = 1 << 20
+"""Most iterations of a nest of loops."""
 
 TENSOR_UNIT_CONTEXTS = ("main", "sub")
 _LIFTS = {"fetch_chip_lift": "chip", "fetch_cluster_lift": "cluster", "fetch_slice_lift": "slice"}
@@ -98,8 +102,11 @@ class Checker:
     # scopes
 
     def enter_loop(self, var: str, count: int) -> None:
-        if var in self.scope.loop_ranges():
+        ranges = self.scope.loop_ranges()
+        if var in ranges:
             raise InputError(f"the loop variable {var!r} is in use")
+        if prod(ranges.values()) * count > MOST_ITERATIONS:
+            raise InputError(f"the body of loop {var!r} runs more than {MOST_ITERATIONS:,} times")
         self.scope = Scope(self.scope, loops={var: count})
 
     def leave_loop(self) -> None:
@@ -268,8 +275,8 @@ def trip_count(step: s.Loop) -> int:
             expected="a compile-time constant",
             got=step.count.name,
         )
-    if step.count < 1:
-        raise InputError(f"loop {step.var!r} runs {step.count} times")
+    if not 1 <= step.count <= MOST_ITERATIONS:
+        raise InputError(f"loop {step.var!r} runs {step.count} times", hint=f"1 to {MOST_ITERATIONS:,}")
     return step.count
 
 

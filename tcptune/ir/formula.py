@@ -15,6 +15,7 @@ from tcptune.errors import ParseError
 
 _TOKEN = re.compile(r"\s*(?:(\d+)|([A-Za-z_]\w*)|(//|[-+*/%()]))")
 _MAX_DEPTH = 100
+_MAX_DIGITS = 15
 
 
 class _Parser:
@@ -79,6 +80,8 @@ class _Parser:
                     raise self._fail("expected ')'")
                 return value
             token, kind, end = self._next()
+            if kind == "1" and len(token) > _MAX_DIGITS:
+                raise self._fail("the number is too large")
             if kind == "1":
                 self.at = end
                 return int(token)

@@ -23,6 +23,7 @@ from typing import Any
 
 from tcptune.errors import InputError
 from tcptune.ir.axes import Axes
+from tcptune.ir.fields import integer, items, need, no_others, number, record, text_of
 from tcptune.ir.steps import (
     AsymmetricChipSlice,
     AsymmetricClusterSlice,
@@ -48,11 +49,7 @@ from tcptune.ir.steps import (
     ToHbm,
     ToHbmView,
     ToHost,
-    integer,
-    need,
-    no_others,
     step_from_json,
-    text_of,
 )
 from tcptune.ir.types import TIER_LEVELS, TensorType, dtype
 
@@ -111,7 +108,7 @@ class KernelInput:
             raise InputError(f"input {name!r}: a kernel is called with Host, Hbm or Dm tensors, not {tier!r}")
         levels = TIER_LEVELS[tier]
         no_others(raw, ("type", "dtype", *levels, "fill", "values", "init"), f"input {name!r}")
-        mappings = {level: axes.mapping(raw[level]) for level in levels if level in raw}
+        mappings = {level: axes.mapping(text_of(raw[level], level)) for level in levels if level in raw}
         need(raw, "element", f"input {name!r}")
         values = raw.get("values")
         fill = raw.get("fill")
@@ -119,8 +116,8 @@ class KernelInput:
             name,
             TensorType(tier, dtype(need(raw, "dtype", f"input {name!r}")), **mappings),
             None if fill is None else str(fill),
-            None if values is None else tuple(values),
-            raw.get("init"),
+            None if values is None else tuple(number(v, "values") for v in items(values, "values")),
+            None if raw.get("init") is None else text_of(raw["init"], "init"),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -141,10 +138,10 @@ class Tolerance:
 
     @classmethod
     def from_json(cls, raw: Dict[str, Any]) -> Tolerance:
-        form = raw.get("form", "sum")
-        if form not in ("exact", "max", "sum"):
+        form = record(raw, "tolerance").get("form", "sum")
+        if not isinstance(form, str) or form not in ("exact", "max", "sum"):
             raise InputError(f"unknown tolerance form {form!r}", hint="exact, max or sum")
-        return cls(float(raw.get("rel", 0)), float(raw.get("abs", 0)), form)
+        return cls(float(number(raw.get("rel", 0), "rel")), float(number(raw.get("abs", 0), "abs")), form)
 
     def to_json(self) -> dict[str, Any]:
         return {"rel": self.rel, "abs": self.abs, "form": self.form}
@@ -183,17 +180,17 @@ class Kernel:
         if not isinstance(raw, dict):
             raise InputError("a kernel is an object")
         where = f"kernel {raw.get('id', raw.get('name', ''))!r}"
-        axes = Axes({str(k): integer(v, f"axis {k}") for k, v in need(raw, "axes", where).items()})
+        axes = Axes({str(k): integer(v, f"axis {k}") for k, v in record(need(raw, "axes", where), "axes").items()})
         output = need(raw, "output", where)
         tolerance = raw.get("tolerance")
         return cls(
             str(raw.get("name", raw.get("id", "kernel"))),
             axes,
-            tuple(KernelInput.from_json(n, r, axes) for n, r in need(raw, "inputs", where).items()),
-            tuple(step_from_json(s, axes) for s in need(raw, "steps", where)),
-            tuple(output) if isinstance(output, list | tuple) else (text_of(output, "output"),),
+            tuple(KernelInput.from_json(n, r, axes) for n, r in record(need(raw, "inputs", where), "inputs").items()),
+            tuple(step_from_json(s, axes) for s in items(need(raw, "steps", where), "steps")),
+            tuple(text_of(o, "output") for o in output) if isinstance(output, list | tuple) else (text_of(output, "output"),),
             integer(raw.get("chips", 1), "chips"),
-            raw.get("oracle"),
+            None if raw.get("oracle") is None else text_of(raw["oracle"], "oracle"),
             None if tolerance is None else Tolerance.from_json(tolerance),
         )
 

@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 
 from tcptune.errors import InputError
 from tcptune.ir.axes import Axes
+from tcptune.ir.fields import flag, integer, need, text_of
+from tcptune.ir.fields import start as start_of
 from tcptune.ir.mapping import Mapping
 from tcptune.ir.types import DType, dtype
 
@@ -311,7 +313,10 @@ class TileSpec:
     @classmethod
     def from_json(cls, raw: Dict[str, Any], axes: Axes) -> TileSpec:
         _require_fields(raw, ("axis", "len", "element"), "a tile")
-        return cls(axes.mapping(raw["axis"]), raw["len"], raw.get("start", 0), axes.mapping(raw["element"]), raw.get("mutable", True))
+        where = "a tile"
+        axis, element = (axes.mapping(text_of(need(raw, key, where), key)) for key in ("axis", "element"))
+        length = integer(need(raw, "len", where), "len")
+        return cls(axis, length, start_of(raw.get("start", 0), "start"), element, flag(raw.get("mutable", True), "mutable"))
 
     def to_json(self) -> dict[str, Any]:
         return {"axis": str(self.axis), "len": self.len, "start": self.start, "element": str(self.element), "mutable": self.mutable}
@@ -330,7 +335,10 @@ class ViewSpec:
     @classmethod
     def from_json(cls, raw: Dict[str, Any], axes: Axes) -> ViewSpec:
         _require_fields(raw, ("source", "index", "len"), "a view")
-        return cls(axes.mapping(raw["source"]), axes.mapping(raw["index"]), raw["len"], raw.get("start", 0), raw.get("mutable", True))
+        where = "a view"
+        source, index = (axes.mapping(text_of(need(raw, key, where), key)) for key in ("source", "index"))
+        length = integer(need(raw, "len", where), "len")
+        return cls(source, index, length, integer(raw.get("start", 0), "start"), flag(raw.get("mutable", True), "mutable"))
 
     def to_json(self) -> dict[str, Any]:
         return {"source": str(self.source), "index": str(self.index), "len": self.len, "start": self.start, "mutable": self.mutable}

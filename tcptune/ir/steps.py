@@ -10,47 +10,16 @@ from typing import Any, ClassVar, cast
 
 from tcptune.errors import InputError
 from tcptune.ir.axes import Axes
+from tcptune.ir.fields import flag, integer, integers, items, need, no_others, record, start, text_of
 from tcptune.ir.mapping import IDENTITY, Mapping
 from tcptune.ir.ops import BeginInterleaved, Op, TileSpec, op_from_json
 from tcptune.ir.types import DType, dtype
 from tcptune.ir.vector_ops import VectorInit as _registers_vector_operations  # noqa: F401
 
+MAX_LOOP_DEPTH = 32
+"""Deepest nest of loops that is read."""
+
 _JSON_KEY = {"source": "from", "asynchronous": "async"}
-_FIELD_OF = {key: name for name, key in _JSON_KEY.items()}
-
-
-def need(raw: Dict[str, Any], key: str, where: str) -> Any:
-    if key not in raw:
-        raise InputError(f"{where} misses the field {key!r}")
-    return raw[key]
-
-
-def integer(value: Any, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InputError(f"{where} must be an integer, got {value!r}")
-    return value
-
-
-def _integers(value: Any, where: str) -> tuple[int, ...]:
-    if not isinstance(value, list | tuple):
-        raise InputError(f"{where} must be a list of integers, got {value!r}")
-    return tuple(integer(v, where) for v in value)
-
-
-def text_of(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise InputError(f"{where} must be a name, got {value!r}")
-    return value
-
-
-def _flag(value: Any, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise InputError(f"{where} must be true or false, got {value!r}")
-    return value
-
-
-def _start(value: Any, where: str) -> int | str:
-    return value if isinstance(value, str) else integer(value, where)
 
 
 @dataclass(frozen=True)
@@ -68,7 +37,7 @@ class PlanEntry:
 
     @classmethod
     def from_json(cls, raw: Dict[str, Any], axes: Axes) -> PlanEntry:
-        op = need(raw, "op", "a redistribution plan entry")
+        op = text_of(need(raw, "op", "a redistribution plan entry"), "op")
         fields = {"chip_shuffle": ("sources",), "cluster_swap": (), "chip_slice": ("axis", "output", "indices")}
         fields["cluster_slice"] = fields["chip_slice"]
         if op not in fields:
@@ -77,10 +46,10 @@ class PlanEntry:
         values = {name: need(raw, name, f"plan entry {op}") for name in fields[op]}
         return cls(
             op,
-            _integers(values.get("sources", ()), "sources"),
+            integers(values.get("sources", ()), "sources"),
             axes.mapping(values["axis"]) if "axis" in values else None,
             axes.mapping(values["output"]) if "output" in values else None,
-            _integers(values.get("indices", ()), "indices"),
+            integers(values.get("indices", ()), "indices"),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -126,22 +95,16 @@ _READERS: dict[str, Any] = {
     "str": lambda v, axes: text_of(v, "a name"),
     "str | None": lambda v, axes: None if v is None else text_of(v, "a name"),
     "int": lambda v, axes: integer(v, "a number"),
-    "bool": lambda v, axes: _flag(v, "a flag"),
-    "int | str": lambda v, axes: _start(v, "start"),
-    "tuple[int, ...]": lambda v, axes: _integers(v, "a list"),
+    "bool": lambda v, axes: flag(v, "a flag"),
+    "int | str": lambda v, axes: start(v, "start"),
+    "tuple[int, ...]": lambda v, axes: integers(v, "a list"),
     "Mapping": lambda v, axes: axes.mapping(text_of(v, "a mapping")),
     "Mapping | None": lambda v, axes: None if v is None else axes.mapping(text_of(v, "a mapping")),
     "DType": lambda v, axes: dtype(v),
     "int | RuntimeCount": _count,
-    "tuple[PlanEntry, ...]": lambda v, axes: tuple(PlanEntry.from_json(e, axes) for e in v),
+    "tuple[PlanEntry, ...]": lambda v, axes: tuple(PlanEntry.from_json(e, axes) for e in items(v, "a plan")),
     "TileTarget | None": lambda v, axes: None if v is None else TileTarget.from_json(v, axes),
 }
-
-
-def no_others(raw: Dict[str, Any], known: tuple[str, ...], where: str) -> None:
-    for key in raw:
-        if key not in known:
-            raise InputError(f"{where} has no field {key!r}", hint=f"fields: {', '.join(known) or 'none'}")
 
 
 def _plain(value: Any) -> Any:
@@ -425,14 +388,17 @@ class Loop(KernelStep):
     unroll: bool = False
 
     @classmethod
-    def from_json(cls, raw: Dict[str, Any], axes: Axes) -> Loop:
+    def from_json(cls, raw: Dict[str, Any], axes: Axes, depth: int = 0) -> Loop:
+        """Reads a loop and its body; `depth` counts the loops around it."""
+        if depth >= MAX_LOOP_DEPTH:
+            raise InputError(f"loops are nested deeper than {MAX_LOOP_DEPTH}")
         no_others(raw, ("for", "count", "unroll", "body"), "a loop")
-        body = tuple(step_from_json(s, axes) for s in need(raw, "body", "a loop"))
+        body = tuple(step_from_json(s, axes, depth + 1) for s in items(need(raw, "body", "a loop"), "body"))
         return cls(
             text_of(need(raw, "for", "a loop"), "for"),
             _count(need(raw, "count", "a loop"), axes),
             body,
-            _flag(raw.get("unroll", False), "unroll"),
+            flag(raw.get("unroll", False), "unroll"),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -465,8 +431,8 @@ class TensorUnit(KernelStep):
             )
         else:
             begin = text_of(need(raw, "begin", "a Tensor Unit step"), "begin")
-        ops = tuple(op_from_json(o, axes) for o in raw["ops"])
-        return cls(text_of(need(raw, "context", "a Tensor Unit step"), "context"), begin, ops, raw.get("let"))
+        ops = tuple(op_from_json(record(o, "an operation"), axes) for o in items(raw["ops"], "ops"))
+        return cls(text_of(need(raw, "context", "a Tensor Unit step"), "context"), begin, ops, _READERS["str | None"](raw.get("let"), axes))
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {} if self.let is None else {"let": self.let}
@@ -485,7 +451,7 @@ class TensorUnit(KernelStep):
         return (self.begin,)
 
 
-def step_from_json(raw: Dict[str, Any], axes: Axes) -> KernelStep:
+def step_from_json(raw: Dict[str, Any], axes: Axes, depth: int = 0) -> KernelStep:
     """The step that `raw` describes.
 
     Raises:
@@ -497,7 +463,7 @@ def step_from_json(raw: Dict[str, Any], axes: Axes) -> KernelStep:
     if "ops" in raw:
         return TensorUnit.from_json(raw, axes)
     if "for" in raw:
-        return Loop.from_json(raw, axes)
+        return Loop.from_json(raw, axes, depth)
     name = raw.get("op")
     if not isinstance(name, str) or name not in STEPS:
         raise InputError(f"unknown step {name!r}", hint=f"known: {', '.join(STEPS)}")
