@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import Any
 
 from tcptune.errors import InputError
@@ -15,12 +14,12 @@ from tcptune.model.rules import rule
 from tcptune.reports.html import picture
 from tcptune.reports.schedule_analysis import Analysis, analyse
 from tcptune.reports.tables import columns
-from tcptune.reports.timeline import timeline
+from tcptune.reports.timeline import kind_class, timeline
 from tcptune.reports.trace import trace_picture
 from tcptune.search.result import Plan, SearchResult
 
 LEVELS = ("Chip", "Cluster", "Slice", "Lane", "Time", "Packet", "Tile")
-_TERM_COLORS = ("var(--core)", "var(--load)", "var(--move)", "var(--sub)", "var(--main)", "var(--store)", "var(--core)")
+_KIND_COLORS = {"load": "var(--load)", "store": "var(--store)", "move": "var(--move)", "main": "var(--main)", "sub": "var(--sub)"}
 _FATES = {"scheduled": "var(--good)", "pruned": "var(--core)", "duplicates": "var(--move)", "rejected": "var(--bad)"}
 _FATE_WORDS = {
     "scheduled": "compiled, with a makespan",
@@ -70,12 +69,7 @@ def workload_words(workload: dict[str, Any]) -> dict[str, str]:
 def _cycles(best: Plan, analysis: Analysis) -> dict[str, Any]:
     """Parts of the makespan, resources, critical path, gaps."""
     total = max(1, analysis.makespan)
-    ends = list(accumulate(best.terms.values()))
-    terms = [
-        {"name": name, "cycles": cycles, "share": f"{100 * cycles / total:.1f} %", "end": end, "color": _TERM_COLORS[i % len(_TERM_COLORS)]}
-        for i, ((name, cycles), end) in enumerate(zip(best.terms.items(), ends, strict=True))
-        if cycles
-    ]
+    terms = [{"name": name, "cycles": cycles, "share": f"{100 * cycles / total:.1f} %"} for name, cycles in best.terms.items() if cycles]
     shares = [
         {
             "resource": LANES[s.resource],
@@ -104,6 +98,7 @@ def _cycles(best: Plan, analysis: Analysis) -> dict[str, Any]:
         "shares": shares,
         "share_columns": columns("resource:resource", "operations:operations#", "busy:busy#", "share:of makespan#", "exclusive:exclusive#"),
         "idle": analysis.idle,
+        "segments": _segments(analysis),
         "critical": critical,
         "critical_columns": columns("id:operation", "kind:kind", "begin:begin#", "cycles:cycles#", "share:of makespan#", "rate:B/cycle#"),
         "gaps": [
@@ -111,6 +106,19 @@ def _cycles(best: Plan, analysis: Analysis) -> dict[str, Any]:
         ],
         "gap_columns": columns("resource:resource", "begin:from#", "cycles:cycles#", "before:until", "reason:waits for"),
     }
+
+
+def _segments(analysis: Analysis) -> list[dict[str, Any]]:
+    """The makespan from left to right: the operations of the critical path and the waits between them."""
+    segments: list[dict[str, Any]] = []
+    at = 0
+    for operation in analysis.critical:
+        if operation.begin > at:
+            segments.append({"name": "launch" if not segments else "wait", "cycles": operation.begin - at, "color": "var(--core)"})
+        color = _KIND_COLORS.get(kind_class(operation.kind), "var(--core)")
+        segments.append({"name": operation.id, "cycles": operation.duration_cycles, "color": color})
+        at = max(at, operation.end)
+    return segments
 
 
 def placement_rows(placement: dict[str, dict[str, int]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

@@ -92,7 +92,7 @@ def _lane(schedule: Schedule, resource: str, scale: Scale, y: int, critical: set
 def _bar(operation: Operation, scale: Scale, y: int, critical: bool, slack: int | None) -> str:
     x, end = scale.x(operation.begin), scale.x(operation.end)
     width = max(0.8, end - x - 0.6)
-    kind = _KIND_CLASS.get(operation.kind, operation.kind.lower() or "main")
+    kind = kind_class(operation.kind)
     name = escape(_short(operation.id))
     tip = escape(_tip(operation, slack))
     room = int((width - 6) / _CHARACTER)
@@ -103,6 +103,11 @@ def _bar(operation: Operation, scale: Scale, y: int, critical: bool, slack: int 
     data = f'data-id="{escape(operation.id)}" data-reads="{reads}" data-writes="{writes}"'
     bar = f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BAR}" rx="2"/>'
     return f'<g class="op {kind}{marked}" {data}>{bar}{label}<title>{tip}</title></g>'
+
+
+def kind_class(kind: str) -> str:
+    """Colour class of an operation: load, store, move, main, sub or core."""
+    return _KIND_CLASS.get(kind, kind.lower() or "main")
 
 
 def _short(name: str) -> str:
