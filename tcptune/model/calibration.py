@@ -35,7 +35,7 @@ class DmaTiming:
     """Constants of the one engine model of transfers between HBM and DM (`model.memory.engine_model`).
 
     A *line* is one 256-byte block of HBM, a *port* the data path of one 32-slice half of an engine's 64 slices. Packets that follow each
-    other in one `near_block` are issued at `issue_near`, up to `mid_distance` apart at `issue_mid`, further apart at `issue_far`.
+    other less than `near_distance` apart are issued at `issue_near`, less than `mid_distance` apart at `issue_mid`, else at `issue_far`.
     """
 
     start_load: Constant
@@ -45,7 +45,7 @@ class DmaTiming:
     issue_far: Constant
     issue_mid: Constant
     issue_near: Constant
-    near_block: Constant
+    near_distance: Constant
     mid_distance: Constant
     same_line: Constant
     window: Constant
@@ -72,28 +72,28 @@ class DmaTiming:
 _FIT = "in-sample fit to 60 load and 15 store shapes of published schedules"
 
 VENDOR_DMA = DmaTiming(
-    start_load=Constant(440, "cycles", "one 32 B request to one slice costs 447 (VT-024)", "±1 cycle"),
-    start_store=Constant(328, "cycles", "1,024 B from one slice costs 343", "±2 cycles"),
+    start_load=Constant(439, "cycles", "one 32 B request to one slice costs 447 (VT-024)", "±1 cycle"),
+    start_store=Constant(331, "cycles", "1,024 B from one slice costs 343", "±2 cycles"),
     skew_engine=Constant(34, "cycles/engine", "single rows that end on engines 0 to 3 of a cluster (VT-024)", "±2 cycles"),
     skew_cluster=Constant(74, "cycles/cluster", "4 B to slice 0 of both clusters costs 521, of one 447", "±1 cycle"),
     issue_far=Constant(
         1.68, "cycles/line", "contiguous blocks of 15 to 115 KB a slice, both directions of one or two clusters (VT-021)", "0.5 %"
     ),
-    issue_mid=Constant(2.18, "cycles/line", "2,048 B rows, 1,600 B rows (VT-020)", "2 %"),
-    issue_near=Constant(3.0, "cycles/line", "rows of 240 to 960 B in neighbouring slices; held-out fit gives 2.5", "20 %"),
-    near_block=Constant(4_096, "bytes", "replicated and neighbouring rows inside 4 KiB; blocks of 2 or 8 KiB fit worse", "structural"),
+    issue_mid=Constant(2.19, "cycles/line", "2,048 B rows, 1,600 B rows (VT-020)", "2 %"),
+    issue_near=Constant(2.94, "cycles/line", "rows of 240 to 960 B in neighbouring slices", "5 %; packets below 256 B rather 2.5"),
+    near_distance=Constant(2_048, "bytes", "rows 1,024 B apart cost the near rate, 2,048 B apart the middle one", "1,025 to 2,048"),
     mid_distance=Constant(
         98_304, "bytes", "rows 64,000 and 65,536 B apart cost the middle rate, 126,976 B apart the far one", "65,536 to 126,975"
     ),
-    same_line=Constant(10.0, "cycles/line", "replicated loads of 2,048 to 7,680 B (VT-022); close to 16/1.5", "1 %"),
-    window=Constant(5, "packets", "replicated loads: 64 readers of a line cost 595; 4 or 6 fit worse", "±1 packet"),
-    latency=Constant(2.5, "cycles", _FIT, "50 %"),
+    same_line=Constant(10.1, "cycles/line", "replicated loads of 2,048 to 7,680 B (VT-022); close to 16/1.5", "1 %"),
+    window=Constant(6, "packets", "replicated loads: 64 readers of a line cost 595; 5 and 7 fit about as well", "±1 packet"),
+    latency=Constant(1.5, "cycles", _FIT, "50 %"),
     port=Constant(2.4, "cycles/line", "loads that use one half of the slices only", "5 %"),
     slice_gap=Constant(3.5, "cycles/line", "4,096 B into one slice costs 499; held-out fit gives 3.2", "10 %"),
-    partial_write_64=Constant(35.3, "cycles/packet", "8,192 pieces of 64 B cost 72,731 (VT-027)", "1 %"),
-    partial_write_8=Constant(136.0, "cycles/packet", "16 B and 2,000 B pieces from 256 slices (VT-027)", "7 %"),
-    partial_write_join=Constant(3.4, "cycles/packet", "240 to 960 B pieces of neighbouring slices", "3 %"),
-    partial_write_tail=Constant(170.0, "cycles", "8 B from one slice costs 506, a whole line 343", "2 %"),
+    partial_write_64=Constant(35.2, "cycles/packet", "8,192 pieces of 64 B cost 72,731 (VT-027)", "1 %"),
+    partial_write_8=Constant(136.4, "cycles/packet", "16 B and 2,000 B pieces from 256 slices (VT-027)", "7 %"),
+    partial_write_join=Constant(3.6, "cycles/packet", "240 to 960 B pieces of neighbouring slices", "3 %"),
+    partial_write_tail=Constant(173.0, "cycles", "8 B from one slice costs 506, a whole line 343", "2 %"),
     sub_word_piece=Constant(
         120.0, "cycles/piece", "two shapes of 2 B pieces (16 and 128 in one line): an interpolation", "unknown elsewhere"
     ),
@@ -117,7 +117,7 @@ MANUAL_DMA = DmaTiming(
     issue_far=Constant(1, "cycles/line", "one 256 B request a cycle and engine (DMA-024)", "exact in examples 1 to 3"),
     issue_mid=Constant(1, "cycles/line", "the same at any address", "exact in examples 1 to 3"),
     issue_near=Constant(1, "cycles/line", "the same at any address", "exact in examples 1 to 3"),
-    near_block=Constant(1, "bytes", "no such class: one rate at any address", "n/a"),
+    near_distance=Constant(0, "bytes", "no such class: one rate at any address", "n/a"),
     mid_distance=Constant(0, "bytes", "no such class", "n/a"),
     same_line=_NONE,
     window=Constant(64, "packets", "entries of a channel's command queue (HBM-004)", "not limiting in the examples"),

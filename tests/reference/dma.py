@@ -50,9 +50,9 @@ def packets(walks: dict[int, list[tuple[int, int]]], length: int) -> Iterator[tu
 
 def _spacing(before: int, address: int, timing: DmaTiming) -> float:
     distance = abs(address - before)
-    if before // int(timing.near_block.value) == address // int(timing.near_block.value):
+    if distance < timing.near_distance.value:
         return timing.issue_near.value
-    return timing.issue_mid.value if distance <= timing.mid_distance.value else timing.issue_far.value
+    return timing.issue_mid.value if distance < timing.mid_distance.value else timing.issue_far.value
 
 
 def engine_cycles(walks: dict[int, list[tuple[int, int]]], length: int, timing: DmaTiming, store: bool) -> float:

@@ -23,10 +23,10 @@ from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.requests import EngineShare, Ints, RequestStream
 
-MAX_EXACT_PACKETS = 1_024
+MAX_EXACT_PACKETS = 1_536
 """Engines with no more packets than this are simulated packet by packet."""
 
-_CHUNKS = 4
+_CHUNKS = 6
 _CHUNK_PACKETS = 48
 _SPACING_SAMPLE_ROUNDS = 64
 _GOLDEN = 0.6180339887498949
@@ -41,7 +41,7 @@ class _Rates(NamedTuple):
     issue_far: float
     issue_mid: float
     issue_near: float
-    near_block: int
+    near_distance: int
     mid_distance: int
     same_line: float
     window: int
@@ -57,7 +57,7 @@ class _Rates(NamedTuple):
 @lru_cache(maxsize=8)
 def _rates(timing: DmaTiming) -> _Rates:
     values = {name: getattr(timing, name).value for name in _Rates._fields}
-    whole = {name: int(values[name]) for name in ("near_block", "mid_distance", "window")}
+    whole = {name: int(values[name]) for name in ("near_distance", "mid_distance", "window")}
     return _Rates(**{**values, **whole})
 
 
@@ -105,9 +105,9 @@ def _packets(walk: _Walk, rounds: Ints, rates: _Rates) -> _Packets:
     start_line = address // line
     lines = (address + length - 1) // line - start_line + 1
     spacing = np.zeros(len(address))
-    block = address // rates.near_block
-    apart = np.where(np.abs(address[1:] - address[:-1]) <= rates.mid_distance, rates.issue_mid, rates.issue_far)
-    spacing[1:] = np.where(block[1:] == block[:-1], rates.issue_near, apart) * lines[:-1]
+    apart = np.abs(address[1:] - address[:-1])
+    beyond_near = np.where(apart < rates.mid_distance, rates.issue_mid, rates.issue_far)
+    spacing[1:] = np.where(apart < rates.near_distance, rates.issue_near, beyond_near) * lines[:-1]
     if walk.store:
         hold, join = _partial_write_costs(address, length, rates)
         spacing[1:] = np.maximum(spacing[1:], hold[:-1]) + join[:-1]
@@ -173,7 +173,7 @@ def _simulate(packets: _Packets, marks: list[int], rates: _Rates) -> list[float]
 def _chunks(rounds: int, width: int) -> tuple[int, int, int, list[int]]:
     """Sampling plan: rounds at the start, warm-up and measured rounds of a chunk, first round of every chunk."""
     step = max(1, -(-_CHUNK_PACKETS // width))
-    head, warm, measured = 2 * step, step, step
+    head, warm, measured = 2 * step, step, 2 * step
     rest = rounds - head
     starts = []
     for j in range(_CHUNKS):

@@ -255,8 +255,23 @@ def prove_move(source: TensorType, dest: TensorType) -> Move:
         raise RuleViolation("DMA-002", "a transfer keeps the element type", got=dest.dtype.name, expected=source.dtype.name)
     boxes = move_boxes(source, dest)
     stored, wanted = joint_levels(source), joint_levels(dest)
-    _check_nothing_dropped(stored, wanted, source, dest)
+    if len(boxes) != 1 or _sources_of(boxes[0]) != _held_cells(stored):
+        _check_nothing_dropped(stored, wanted, source, dest)
     return Move(source, dest, boxes)
+
+
+def _held_cells(mapping: Mapping) -> int:
+    """Coordinates that a mapping holds, replicas counted once."""
+    return sum(prod(digit.extent for digits in box.digits.values() for digit in digits) for box in _held_boxes(mapping))
+
+
+def _sources_of(box: MoveBox) -> int | None:
+    """Different source cells that a box reads; None where its digits overlap, so that a product does not count them."""
+    digits = sorted(((d.source, d.extent) for d in box.digits if any(d.source)), reverse=True)
+    for (high, _), (low, extent) in pairwise(digits):
+        if high < tuple(step * extent for step in low):
+            return None
+    return prod(extent for _, extent in digits)
 
 
 def _check_nothing_dropped(stored: Mapping, wanted: Mapping, source: TensorType, dest: TensorType) -> None:

@@ -122,12 +122,12 @@ def test_a_price_is_that_of_every_packet_simulated(kernel: str, timing: DmaTimin
     st.sampled_from(["distinct", "div", "mod", "same"]),
     st.booleans(),
 )
-def test_sampling_long_transfers_is_within_four_percent(run: int, pieces: int, slices: int, source: str, store: bool) -> None:
+def test_sampling_long_transfers_is_within_six_percent(run: int, pieces: int, slices: int, source: str, store: bool) -> None:
     index = np.arange(slices, dtype=np.int64)
     block = {"distinct": index, "div": index // 4, "mod": index % 4, "same": index * 0}[source]
     stream = RequestStream(index * 0, index, block * run * pieces, (Loop(pieces, run),), run)
     simulated = reference.transfer_cycles(pieces_of(stream), VENDOR_DMA, store)
-    assert stream_cycles((stream,), VENDOR_DMA, store)[0] == pytest.approx(simulated, rel=0.04)
+    assert stream_cycles((stream,), VENDOR_DMA, store)[0] == pytest.approx(simulated, rel=0.06)
 
 
 def test_the_manual_profile_charges_the_busiest_channel() -> None:
