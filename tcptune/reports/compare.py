@@ -8,8 +8,9 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,23 @@ SUMMARY = columns(
     "kernel_hash:kernel",
 )
 TERMINAL = tuple(c for c in SUMMARY if c.key not in ("sizes", "scheduled", "kernel_hash", "against_first"))
+PAGE = columns(
+    "name:run",
+    "what:workload",
+    "makespan:makespan#",
+    "lower_bound:bound#",
+    "gap:gap %#",
+    "proven:proven",
+    "default:default#",
+    "speedup:default / makespan#",
+    "against_first:against first#",
+    "oracle:oracle",
+    "near_end_s:5 % in s#",
+    "wall_time_s:search s#",
+    "kernel_hash:kernel",
+)
 _OPERATIONS = 80
+_UNNAMED = re.compile(r"T\d+\Z")
 
 
 @dataclass(frozen=True)
@@ -89,7 +106,7 @@ class Run:
         """The schedule beside the result, None if it is not there."""
         if self.folder is None or not (path := self.folder / "schedule.json").is_file():
             return None
-        return read_schedule(path)
+        return _named(read_schedule(path))
 
     @property
     def makespan(self) -> int:
@@ -115,6 +132,18 @@ class Run:
         return hashlib.sha256(text.encode()).hexdigest()[:8] if text else ""
 
 
+def _named(schedule: Schedule) -> Schedule:
+    """Operations called by what they write instead of by their number in the file; `analyse` needs no other change."""
+    taken: dict[str, int] = {}
+    renamed = []
+    for operation in schedule.operations:
+        written = next((name for name in operation.writes if not _UNNAMED.match(name)), "")
+        name = operation.id if not operation.id.isdigit() else written or operation.kind
+        taken[name] = taken.get(name, 0) + 1
+        renamed.append(replace(operation, id=name if taken[name] == 1 else f"{name} ({taken[name]})"))
+    return replace(schedule, operations=tuple(renamed))
+
+
 def load_runs(folders: Sequence[Path]) -> list[Run]:
     """The runs of several folders; equal folder names are told apart by their parents."""
     runs = [Run.load(folder) for folder in folders]
@@ -137,6 +166,7 @@ def _summary(run: Run, first: int) -> dict[str, Any]:
         "name": run.name,
         "workload": words["title"],
         "sizes": words["sizes"],
+        "what": f"{words['title']} {words['sizes'].replace(' = ', '=')} {result['workload'].get('dtype')}",
         "dtype": result["workload"].get("dtype"),
         "makespan": run.makespan,
         "lower_bound": result["lower_bound"],
@@ -187,7 +217,7 @@ def comparison_html(runs: Sequence[Run], title: str = "Comparison") -> str:
         "compare.html.j2",
         title=title,
         rows=summary_rows(runs),
-        summary_columns=SUMMARY,
+        summary_columns=PAGE,
         identical=same,
         parts=_matrix(runs, lambda run: run.best.get("terms") or {}),
         resources=_matrix(runs, lambda run: _busy(run, analyses.get(run.name))),

@@ -49,7 +49,7 @@ def result_context(result: SearchResult, command: str, files: dict[str, str], ru
         **_placement(result, hw),
         **_choices(result),
         **_candidates(result),
-        "trace": picture(trace_picture(result.trace_rows())) if result.trace else "",
+        "trace": picture(trace_picture(result.trace_rows(), result.wall_time_s)) if result.trace else "",
         "rust": rust,
         "visa": result.kernel.to_text(),
     }

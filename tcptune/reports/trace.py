@@ -16,9 +16,9 @@ def trace_csv(rows: list[dict[str, Any]]) -> str:
     return csv_text(rows, COLUMNS)
 
 
-def trace_picture(rows: list[dict[str, Any]]) -> str:
-    """Best makespan over elapsed seconds as SVG, with the lower bound dashed."""
-    last = max(float(row["elapsed_s"]) for row in rows) or 1.0
+def trace_picture(rows: list[dict[str, Any]], wall_time_s: float) -> str:
+    """Best makespan over elapsed seconds as SVG, to the end of the search, with the lower bound dashed."""
+    last = max(wall_time_s, *(float(row["elapsed_s"]) for row in rows)) or 1.0
     top = max(int(row["makespan"]) for row in rows)
     bound = int(rows[-1]["bound"])
     low = min(bound, *(int(row["makespan"]) for row in rows))
@@ -44,5 +44,5 @@ def trace_picture(rows: list[dict[str, Any]]) -> str:
     parts.append(f'<path class="trace" d="{"".join(points)}"/>')
     for fraction in (0.0, 0.5, 1.0):
         at = x(last * fraction) - (12 if fraction == 1.0 else 0)
-        parts.append(f'<text class="tick" x="{at:.1f}" y="{_HEIGHT - 6}">{last * fraction:.2g} s</text>')
+        parts.append(f'<text class="tick" x="{at:.1f}" y="{_HEIGHT - 6}">{last * fraction:.3g} s</text>')
     return "".join([*parts, "</svg>"])
