@@ -72,8 +72,8 @@ class DmaTiming:
 _FIT = "in-sample fit to 60 load and 15 store shapes of published schedules"
 
 VENDOR_DMA = DmaTiming(
-    start_load=Constant(439, "cycles", "one 32 B request to one slice costs 447 (VT-024)", "±1 cycle"),
-    start_store=Constant(331, "cycles", "1,024 B from one slice costs 343", "±2 cycles"),
+    start_load=Constant(441, "cycles", "one 32 B request to one slice costs 447 (VT-024)", "±1 cycle"),
+    start_store=Constant(330, "cycles", "1,024 B from one slice costs 343", "±2 cycles"),
     skew_engine=Constant(34, "cycles/engine", "single rows that end on engines 0 to 3 of a cluster (VT-024)", "±2 cycles"),
     skew_cluster=Constant(74, "cycles/cluster", "4 B to slice 0 of both clusters costs 521, of one 447", "±1 cycle"),
     issue_far=Constant(
