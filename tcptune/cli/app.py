@@ -1,36 +1,48 @@
-"""The `tcptune` command: one module a command, errors turned into text and an exit status here and nowhere else."""
+"""The `tcptune` command: one module a command, errors turned into text and an exit status here and nowhere else.
+
+Only the module of the command that was asked for is imported, so that `tcptune explain` does not wait for the solver.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
+from collections.abc import Iterable
 
 import typer
 
-from tcptune.cli import analyse, conformance, cost, explain, run, validate
-from tcptune.cli import map as mapping
 from tcptune.cli.output import note, print_error
 from tcptune.errors import TcptuneError
 
-app = typer.Typer(
-    name="tcptune",
-    help="Finds, proves and schedules fast kernels for FuriosaAI's RNGD, without an NPU.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("explain")(explain.command)
-app.command("conformance")(conformance.command)
-app.command("run")(run.command)
-app.command("map")(mapping.command)
-app.command("analyse")(analyse.command)
-app.command("cost")(cost.command)
-app.command("validate")(validate.command)
+COMMANDS = ("search", "report", "run", "validate", "export", "analyse", "cost", "map", "explain", "conformance")
+"""Commands in the order of the help; each is a module of this package with a function ``command`` or, with subcommands, an ``app``."""
+
+
+def build(names: Iterable[str]) -> typer.Typer:
+    """The command line application with these commands."""
+    app = typer.Typer(
+        name="tcptune",
+        help="Finds, proves and schedules fast kernels for FuriosaAI's RNGD, without an NPU.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(lambda: None)  # keeps the command's name on the line when only one is registered
+    for name in names:
+        module = importlib.import_module(f"tcptune.cli.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name)(module.command)
+    return app
 
 
 def main() -> None:
     """Entry point: exit status 0 done, 1 the work failed, 2 unusable input, 130 interrupted."""
+    asked = sys.argv[1:2]
+    app = build(asked if asked and asked[0] in COMMANDS else COMMANDS)
     try:
         app()
     except TcptuneError as error:

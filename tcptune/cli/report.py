@@ -1,0 +1,27 @@
+"""`tcptune report DIR...`: compares the result folders of several searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcptune.cli.output import print_document
+from tcptune.reports.compare import comparison_text, load_runs, summary_rows, write_comparison
+
+
+def command(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="result folders")],
+    out: Annotated[Path | None, typer.Option(help="folder for comparison.html and comparison.csv")] = None,
+    json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
+) -> None:
+    """Compare search results side by side."""
+    runs = load_runs(folders)
+    files = {} if out is None else write_comparison(runs, out)
+    if json:
+        print_document({"schema": "tcptune/report/1", "runs": summary_rows(runs), "files": files})
+    else:
+        print(comparison_text(runs))
+        for path in files.values():
+            print(path if out is None else out / path)
