@@ -138,7 +138,7 @@ def _custom(stream: StreamType, outer: Mapping, digit1: Mapping, digit0: Mapping
 
 def _filling(size: int, stream: StreamType, rng: Random) -> Mapping:
     """Something new of this size: an axis, a broadcast, or padding."""
-    held = {*stream.slice.axes, *stream.time.axes, *stream.packet.axes}
+    held = _names(stream)
     axes = [AXES.symbol(n) for n, s in AXES.items() if s == size and n not in held]
     return rng.choice([broadcast(size), IDENTITY.pad(size), *axes])
 

@@ -124,6 +124,8 @@ def _lookup_or_cast(step: Step, before: Reader, position: Position) -> Value:
     source, target = step.before.dtype, step.after.dtype
     if not source.is_float:
         return wrapped(value, source.bits) & ((1 << target.bits) - 1)
+    if (source.name, target.name) == ("bf16", "f32"):
+        return value << 16  # the upper half of f32, NaN payload and all
     return narrow_f32(value, target.name) if source.bits > target.bits else widen(value, source.name, target.name)
 
 
