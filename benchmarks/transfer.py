@@ -19,7 +19,7 @@ _CACHES = (
     price._price,
     streams.request_streams,
     descriptors.engine_commands,
-    layout._is_padding,
+    layout._kinds,
     transfer.prove_move,
     transfer._held_boxes,
     dma.check_transfer,

@@ -40,7 +40,7 @@ def tensor(raw: dict[str, Any], axes: Axes, element_type: str) -> TensorType:
 def dma_packet_inference(case: Case) -> None:
     p, axes = case["params"], Axes(case["axes"])
     source, dest = (TensorType("Hbm", dtype(p["dtype"]), axes.mapping(p[name])) for name in ("source_element", "destination_element"))
-    runs = [box_runs(box, dest) for box in move_boxes(source, dest)]
+    runs = [box_runs(box, source, dest) for box in move_boxes(source, dest)]
     run = min(dest.dtype.bytes_of(r.live_elements) for r in runs)
     packet = command_model.stride0(run)
     expect_derived(case, {"common_run_bytes": run, "stride0": packet, "requests_per_packet": command_model.requests_per_packet(packet)})

@@ -50,7 +50,7 @@ class TransferPlan:
     @cached_property
     def runs(self) -> tuple[BoxRuns, ...]:
         """Pieces of every box of the move."""
-        return tuple(box_runs(box, self.move.dest) for box in self.move.boxes)
+        return tuple(box_runs(box, self.move.source, self.move.dest) for box in self.move.boxes)
 
     @property
     def commands(self) -> dict[EngineKey, tuple[Command, ...]]:

@@ -46,7 +46,7 @@ def engine_commands(move: Move, hbm_base: int = 0) -> dict[EngineKey, tuple[Comm
     local_is_source = move.source.tier == "Dm"
     found: dict[EngineKey, list[Command]] = {}
     for box in move.boxes:
-        runs = box_runs(box, move.dest)
+        runs = box_runs(box, move.source, move.dest)
         packet, within = _packets(runs, move.dest.dtype)
         whole = _Piece((*runs.loops, *within), box.source_base, box.dest_base, packet)
         for piece in _aligned(whole, local_is_source):

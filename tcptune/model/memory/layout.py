@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from tcptune.ir.mapping import Mapping, PadKind
 from tcptune.ir.types import DType, TensorType
-from tcptune.model.memory.transfer import ELEMENT, MoveBox, MoveDigit, cell_kinds, joint_levels
+from tcptune.model.memory.transfer import ELEMENT, MoveBox, MoveDigit, Steps, cell_kinds, joint_levels
 
 _WRITABLE = {PadKind.TOP, PadKind.ZERO}
-"""Padding that a piece may run over; bottom padding must not be touched."""
+"""Padding that a piece may touch; bottom padding must not be."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,12 @@ def _is_inside(digit: MoveDigit, run: int) -> bool:
     return not elsewhere and digit.source[ELEMENT] == run == digit.dest[ELEMENT]
 
 
-def box_runs(box: MoveBox, dest: TensorType) -> BoxRuns:
-    """Pieces of a box."""
+def box_runs(box: MoveBox, source: TensorType, dest: TensorType) -> BoxRuns:
+    """Pieces of a box.
+
+    A piece runs over the padding behind it in the destination where nothing known is lost: in DM over top padding (DMA-005), else only
+    where the source is padded alike, and over known zeros only with zeros.
+    """
     loops = list(box.digits)
     taken: list[MoveDigit] = []
     run = 1
@@ -57,7 +61,7 @@ def box_runs(box: MoveBox, dest: TensorType) -> BoxRuns:
         if not live:
             live = run
         reach = min([d.dest[ELEMENT] for d in loops if d.dest[ELEMENT] > 0], default=dest.element.size)
-        if reach > run and _is_padding(joint_levels(dest), _flat(box, dest) + run, reach - run):
+        if reach > run and _may_run_over(box, source, dest, run, reach - run):
             run = reach
             continue
         break
@@ -65,11 +69,24 @@ def box_runs(box: MoveBox, dest: TensorType) -> BoxRuns:
     return BoxRuns(box, run, live, tuple(loops), tuple(taken))
 
 
-def _flat(box: MoveBox, dest: TensorType) -> int:
-    chip, cluster, slice_, element = box.dest_base
-    return ((chip * dest.cluster.size + cluster) * dest.slice.size + slice_) * dest.element.size + element
+def _may_run_over(box: MoveBox, source: TensorType, dest: TensorType, run: int, count: int) -> bool:
+    """Whether a piece of `run` elements may go on over `count` positions of padding."""
+    behind = _kinds(joint_levels(dest), _flat(box.dest_base, dest) + run, count)
+    if not behind <= _WRITABLE:
+        return False
+    if dest.tier == "Dm" and PadKind.ZERO not in behind:
+        return True
+    if box.source_base[ELEMENT] + run + count > source.element.size:
+        return False
+    read = _kinds(joint_levels(source), _flat(box.source_base, source) + run, count)
+    return read <= ({PadKind.ZERO} if PadKind.ZERO in behind else _WRITABLE)
+
+
+def _flat(place: Steps, tensor: TensorType) -> int:
+    chip, cluster, slice_, element = place
+    return ((chip * tensor.cluster.size + cluster) * tensor.slice.size + slice_) * tensor.element.size + element
 
 
 @lru_cache(maxsize=4096)
-def _is_padding(mapping: Mapping, first: int, count: int) -> bool:
-    return cell_kinds(mapping, first, count) <= _WRITABLE
+def _kinds(mapping: Mapping, first: int, count: int) -> frozenset[PadKind | None]:
+    return frozenset(cell_kinds(mapping, first, count))

@@ -268,7 +268,7 @@ def _hbm_copy_price(move: Move, timing: DmaTiming, profile: str, hbm_base: int) 
 
 
 def _simple(move: Move, cycles: float, terms: tuple[tuple[str, float], ...], descriptors: int) -> TransferPrice:
-    runs = [box_runs(box, move.dest) for box in move.boxes]
+    runs = [box_runs(box, move.source, move.dest) for box in move.boxes]
     pieces = [r.box.cells // r.live_elements for r in runs]
     run_bytes = [r.run_bytes(move.dest.dtype) for r in runs]
     packets = sum(n * -(-b // stride0(b)) for n, b in zip(pieces, run_bytes, strict=True))

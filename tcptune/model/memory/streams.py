@@ -23,7 +23,7 @@ def request_streams(move: Move, hbm_base: int = 0) -> tuple[tuple[RequestStream,
     to_dm = move.dest.tier == "Dm"
     chips: dict[int, list[RequestStream]] = {}
     for box in move.boxes:
-        runs = box_runs(box, move.dest)
+        runs = box_runs(box, move.source, move.dest)
         dm_base = box.dest_base if to_dm else box.source_base
         hbm_start = (box.source_base if to_dm else box.dest_base)[ELEMENT]
         start = hbm_base + move.dest.dtype.bytes_of(hbm_start)
