@@ -35,11 +35,14 @@ Mode = Literal["exact", "fast"]
 BLOCK_ELEMENTS = 1 << 18
 """Products that are held at once in exact mode: few enough to stay in the cache."""
 
+ONE_THREAD_PRODUCTS, THREADED_PRODUCTS, SHORTEST_RUN = 1 << 18, 1 << 26, 32
+"""Multiplications up to which OpenBLAS uses one thread, from which several pay, and the shortest sum worth a call of its own."""
+
 TRANSPOSED_ROWS = 16
 """Rows that are transposed at once."""
 
-OPERAND_ELEMENTS = 1 << 24
-"""Elements of both operands that are widened at once; slices are computed in runs of this size."""
+OPERAND_ELEMENTS: dict[Mode, int] = {"exact": 1 << 22, "fast": 1 << 20}
+"""Elements of both operands that are widened at once: slices are computed in runs, long ones for numpy, short ones for the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +198,9 @@ def _contract(work: Contraction, stream: Values, weight: Values, mode: Mode) -> 
     shape = (lanes, *(loop.size for loop in work.kept))
     data = np.zeros((places, *shape), numpy_dtype(work.accumulator))
     known = np.zeros((places, *shape), np.bool_)
-    compute = _fast if mode == "fast" or not work.accumulator.is_float else _exact
-    run = max(OPERAND_ELEMENTS // (x.shape[1] + lanes * w.shape[2]), 1)
+    mode = mode if work.accumulator.is_float else "fast"
+    compute = _fast if mode == "fast" else _exact
+    run = max(OPERAND_ELEMENTS[mode] // (x.shape[1] + lanes * w.shape[2]), 1)
     for start in range(0, busy.size, run):
         chosen: Any = busy[start : start + run]
         if chosen[-1] - chosen[0] + 1 == chosen.size:
@@ -341,13 +345,25 @@ def _fast(work: Contraction, x: Array, w: Array) -> Array:
     sizes = [prod(loop.size for loop in group) for group in (batch, rows, columns, both)]
     left = left.reshape(x.shape[0], sizes[0], sizes[1], sizes[3])
     right = right.reshape(x.shape[0], sizes[0], w.shape[1] * sizes[2], sizes[3])
-    result = np.matmul(left, right.swapaxes(-1, -2))
+    result = _products_of(left, right.swapaxes(-1, -2))
     result *= kind.type(prod(loop.size for loop in summed if not loop.stream and not loop.weight))
     shaped = result.reshape(x.shape[0], *(loop.size for loop in (*batch, *rows)), w.shape[1], *(loop.size for loop in columns))
     ordered = shaped.transpose(0, 1 + len(batch) + len(rows), *_places(work.kept, batch, rows, columns))
     if work.accumulator.is_float:
         return np.asarray(ordered)
     return np.asarray(ordered.astype(np.int64).astype(np.int32))
+
+
+def _products_of(left: Array, right: Array) -> Array:
+    """Batched matrix product; mid-size ones in runs of the summed axis, each so small that BLAS computes it without waking threads."""
+    rows, depth, columns = *left.shape[-2:], right.shape[-1]
+    run = ONE_THREAD_PRODUCTS // (rows * columns)
+    if depth <= run or run < SHORTEST_RUN or rows * columns * depth > THREADED_PRODUCTS:
+        return np.asarray(np.matmul(left, right))
+    result = np.matmul(left[..., :run], right[..., :run, :])
+    for first in range(run, depth, run):
+        result += np.matmul(left[..., first : first + run], right[..., first : first + run, :])
+    return np.asarray(result)
 
 
 def _places(kept: Sequence[Loop], batch: Sequence[Loop], rows: Sequence[Loop], columns: Sequence[Loop]) -> list[int]:

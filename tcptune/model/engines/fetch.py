@@ -202,5 +202,8 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
     known = (kind == LIVE) | (kind == KIND_CODES[PadKind.ZERO])
     address = np.where(known, read.config.addresses(), 0)
     data = np.take(values.data.reshape(*values.data.shape[:3], -1), address, axis=-1)
-    defined = np.take(values.defined.reshape(*values.defined.shape[:3], -1), address, axis=-1) & known
+    held = values.defined.reshape(*values.defined.shape[:3], -1)
+    full = held.all(axis=-1, keepdims=True)
+    uniform = bool((full == held.any(axis=-1, keepdims=True)).all())  # every slice holds all of its element, or nothing
+    defined = (full if uniform else np.take(held, address, axis=-1)) & known
     return Values(data.reshape(after.shape), defined.reshape(after.shape))
