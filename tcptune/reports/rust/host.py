@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from tcptune.exec.oracle import FLUSHED, RESULT_EPSILON, axes_of
 from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.mapping import IDENTITY, Mapping, Padding, PadKind, Symbol
 from tcptune.ir.types import DType, TensorType
 from tcptune.reports.rust.device import function_name
 from tcptune.reports.rust.layout import Call, Chain, Sequence, binding, statement
 from tcptune.reports.rust.names import Identifiers
-from tcptune.reports.rust.reference import einsum_of, logical_axes, reference_lines
+from tcptune.reports.rust.reference import formula_of, power_of_two, reference_lines
 
-_ACCUMULATORS = ("i32", "f32")
 SEED = 42
 """Seed of the random inputs, that of the manual's host programs."""
 
@@ -33,18 +33,19 @@ class _Host:
         self.function = function_name(kernel)
         names = Identifiers()
         self.names = {entry.name: names(entry.name) for entry in kernel.inputs}
-        self.einsum = einsum_of(kernel) if output.dtype.is_float or output.dtype.name == "i32" else None
+        comparable = output.dtype.is_float or output.dtype.name == "i32"
+        self.formula = formula_of(kernel, output) if comparable else None
         self.pads_rows = any(padded_row(entry.type) is not None for entry in kernel.inputs)
 
     def text(self) -> str:
         lines = [f"//! Host program and oracle test of `{self.function}`, written by tcptune.", ""]
-        lines += ["use furiosa_opt_std::prelude::*;", f"use {self.crate}::kernel::{self.function}::*;", "use rand::SeedableRng;", ""]
+        lines += sorted(["use furiosa_opt_std::prelude::*;", f"use {self.crate}::kernel::{self.function}::*;", "use rand::SeedableRng;"])
+        lines.append("")
         lines += self._main()
         if self.pads_rows:
             lines += ["", *_PAD_ROWS]
-        if self.einsum is not None:
-            names = tuple(self.names.values())
-            lines += ["", *_for_tests(reference_lines(self.einsum, names, tuple(i.type.dtype for i in self.kernel.inputs)))]
+        if self.formula is not None:
+            lines += ["", *_for_tests(reference_lines(self.formula, self.kernel, self.names))]
         return "\n".join([*lines, "", *self._tests(), ""])
 
     def _main(self) -> list[str]:
@@ -83,13 +84,13 @@ class _Host:
 
     def _tests(self) -> list[str]:
         lines = ["#[cfg(test)]", "mod tests {", "    use super::*;", "", "    #[tokio::test]"]
-        lines.append("    async fn matches_reference() {" if self.einsum is not None else "    async fn runs() {")
+        lines.append("    async fn matches_reference() {" if self.formula is not None else "    async fn runs() {")
         lines.append(f"        let mut device = Device::new({self.function}.topology()).unwrap();")
         lines.append(f"        let mut rng = rand::rngs::SmallRng::seed_from_u64({SEED});")
         for entry in self.kernel.inputs:
-            lines += self._upload(entry, 8, ".unwrap()", keep=self.einsum is not None)
-        if self.einsum is None:
-            lines.append("        // The kernel's oracle is not an einsum: this test only runs it.")
+            lines += self._upload(entry, 8, ".unwrap()", keep=self.formula is not None)
+        if self.formula is None:
+            lines.append("        // The kernel has no oracle that can be written here: this test only runs it.")
             lines += self._launch(8, ".unwrap()", used=False)
         else:
             lines += ["", *self._launch(8, ".unwrap()", used=True), *self._compare()]
@@ -111,19 +112,23 @@ def _awaited(failure: str) -> tuple[Call, ...]:
 
 
 def _comparison(element: DType, tolerance: Tolerance) -> list[str]:
-    """The loop that compares every result with the reference."""
-    loop = ["        for (at, (&e, &a)) in expected.iter().zip(&actual).enumerate() {"]
-    if not element.is_float or tolerance.form == "exact":
-        wanted = "e" if element.name in _ACCUMULATORS else f"{element.name}::from_f32(e)"
-        return [*loop, f'            assert_eq!({wanted}, a, "mismatch at {{at}}");', "        }"]
-    exact = "e" if element.name == "f32" else f"f32::from({element.name}::from_f32(e))"
+    """The loop that compares every result with the reference, at the tolerance of the kernel's oracle."""
+    if not element.is_float:
+        check = ['            assert_eq!(e, a, "mismatch at {at}");']
+        return ["        for (at, (&e, &a)) in expected.iter().zip(&actual).enumerate() {", *check, "        }"]
     found = "a" if element.name == "f32" else "f32::from(a)"
-    rel, abs_ = f"{tolerance.rel!r} * e.abs()", f"{tolerance.abs!r}"
-    bound = f"({rel}).max({abs_})" if tolerance.form == "max" else f"{abs_} + {rel}"
+    rounding = power_of_two(RESULT_EPSILON.get(element.name, 0.0), "f32")
+    stated = {
+        "max": f".max({tolerance.rel!r} * e.abs()).max({tolerance.abs!r})",
+        "sum": f".max({tolerance.abs!r} + {tolerance.rel!r} * e.abs())",
+    }.get(tolerance.form, "")
+    if max(tolerance.rel, tolerance.abs) <= FLUSHED:
+        stated = ""  # the arithmetic alone allows more
     return [
-        *loop,
-        f"            let (e, a) = ({exact}, {found});",
-        f"            let tolerance = {bound};",
+        "        for (at, (&(e, bound), &a)) in expected.iter().zip(&actual).enumerate() {",
+        f"            let a = {found};",
+        f"            let arithmetic = bound + {rounding} * e.abs() + f32::MIN_POSITIVE;",
+        f"            let tolerance = arithmetic{stated};",
         "            assert!(",
         "                (a - e).abs() <= tolerance,",
         '                "mismatch at {at}: expected {e}, actual {a}"',
@@ -134,7 +139,7 @@ def _comparison(element: DType, tolerance: Tolerance) -> list[str]:
 
 def host_mapping(type_: TensorType) -> str:
     """The logical row-major mapping on the host: the tensor's axes in storage order, without padding."""
-    return ", ".join(logical_axes(type_)) or "1"
+    return ", ".join(axes_of(type_)) or "1"
 
 
 def padded_row(type_: TensorType) -> tuple[str, int] | None:

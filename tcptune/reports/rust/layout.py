@@ -163,7 +163,7 @@ def _call(call: Call, indent: int, offset: int, suffix: int = 0) -> list[str]:
     if isinstance(single, Struct | Sequence) and not _is_tuple(single):
         lines = _broken(single, indent)
         first = f"{call.head}({lines[0]}"
-        if indent + offset + len(first) <= MAX_WIDTH:
+        if indent + offset + len(first) < MAX_WIDTH:
             return [first, *lines[1:-1], f"{lines[-1]})"]
     return [f"{call.head}(", *_vertical(call.arguments, indent + INDENT), f"{pad})"]
 

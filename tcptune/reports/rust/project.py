@@ -33,7 +33,7 @@ pub mod kernel;
 
 
 def write_project(kernel: Kernel, folder: Path, hw: Hardware = RNGD) -> dict[str, str]:
-    """Writes the project into `folder` and returns the text of every file by its path relative to it.
+    """Writes the project into `folder` and returns the path of every file relative to it, by what it is.
 
     Raises:
         InputError: a step has no place in a device function; the folder cannot be written.
@@ -42,7 +42,8 @@ def write_project(kernel: Kernel, folder: Path, hw: Hardware = RNGD) -> dict[str
     files = project_files(kernel, folder.name, hw)
     for path, text in files.items():
         write_text(folder / path, text)
-    return files
+    names = ("manifest", "toolchain", "library", "modules", "kernel", "host")
+    return dict(zip(names, files, strict=True))
 
 
 def project_files(kernel: Kernel, name: str, hw: Hardware = RNGD) -> dict[str, str]:
