@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tcptune.exec.lower_layout import Layout, Route, remove
@@ -113,8 +114,8 @@ def contraction_result(layout: Layout) -> Result:
     return Result.of(layout, merged(time), live)
 
 
-def contraction_ops(layout: Layout) -> list[dict[str, Any]]:
-    """Operations of the streaming pass up to its commit."""
+def contraction_ops(layout: Layout, epilogue: Sequence[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+    """Operations of the streaming pass up to its commit; `epilogue` runs on what the Lane Folder delivers."""
     index = layout.stream
     route, texts = layout.route(index), layout.texts(index)
     packet = layout.packet
@@ -130,4 +131,4 @@ def contraction_ops(layout: Layout) -> list[dict[str, Any]]:
     time, live = folded(layout)
     packet_text = padded_packet(live, BUS_ELEMENTS, texts)
     ops.append({"op": "contract_lane", "time": expression(time, texts), "packet": packet_text, "mode": layout.candidate.knobs.lane_mode})
-    return ops + contraction_result(layout).commit_ops(layout)
+    return [*ops, *epilogue, *contraction_result(layout).commit_ops(layout)]
