@@ -128,6 +128,9 @@ def _streaming(chain: Chain, context: str, constants: PassConstants) -> dict[str
     found: dict[str, float] = {"flits": _flits(chain)}
     if switch:
         found["switch rounds"] = switch.derived["cycles"]
+    fetched = _find(chain, Fetch)
+    if context == "main" and fetched:
+        found["reads"] = fetched.derived["fetch_cycles"]  # one a cycle (FETCH-005); more than flits where packets are read by element
     if context == "sub":
         found["bytes fetched"] = _fetched_bytes(chain) / constants.sub_fetch_bytes_per_cycle.value
         if _find(chain, Cast):

@@ -153,3 +153,18 @@ def test_utilisation_counts_live_elements_and_live_lanes() -> None:
     start = stream(axes, "bf16", "Collect", time="M", packet="K # 16")
     got = run(start, axes, outer("M", "K # 16"), operands={"w": trf(axes, "bf16", "N # 4", "K # 16")}).derived
     assert got["mac_utilization"] == {"packet": 10 / 32, "lane": 3 / 8}
+
+
+def test_padding_beside_one_stored_value_needs_no_reader() -> None:
+    axes = Axes(M=4, N=8, K=16, U=1)
+    start = stream(axes, "bf16", "Collect", time="M", packet="K")
+    for element in ("U # 4, K", "1 # 4, K"):
+        got = run(start, axes, outer("M", "K"), operands={"w": trf(axes, "bf16", "N", element)}).derived
+        assert got["trf_time_entries"] == [[4, 0]]
+    walked = stream(axes, "bf16", "Collect", time="U # 4", packet="K")
+    got = run(walked, axes, outer("U # 4", "K"), operands={"w": trf(axes, "bf16", "N", "U # 4, K")}).derived
+    assert got["trf_time_entries"] == [[4, 16]]
+
+
+def test_a_stored_factor_is_walked_once() -> None:
+    assert refusal("O, M, O", "K", "O, K", outer("O, M, O", "K")).rule == "OUTER-019"
