@@ -17,18 +17,22 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         InputError: the folder or the file cannot be written; no temporary file stays behind.
     """
-    temporary: str | None = None
+    data = text.encode("utf-8")
+    temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        Path(temporary).chmod(_MODE)
-        Path(temporary).replace(path)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        temporary.chmod(_MODE)
+        temporary.replace(path)
+        temporary = None
     except OSError as cause:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {cause.strerror or cause}", hint="choose another folder with --out") from cause
+    finally:
+        if temporary is not None:  # an error or an interrupt came between
+            temporary.unlink(missing_ok=True)
 
 
 def require_writable(folder: Path) -> None:
