@@ -144,12 +144,13 @@ def plan_memory(program: Program, hw: Hardware = RNGD) -> MemoryPlan:
         "Sram": _Memory("Sram", hw.dm_bytes_per_slice, DM_GRANULE_BYTES),
         "Vrf": _Memory("Vrf", hw.vrf_bytes_per_slice, hw.flit_bytes),
         "Trf": _Halves("Trf", hw.trf_bytes_per_slice, hw.trf_half_bytes_per_slice),
+        "Spm": _Memory("Spm", 1 << 30, 1),
     }
     addresses: dict[str, int] = {}
     waits: dict[str, list[Lag]] = {}
     for name, use in sorted(uses.items(), key=lambda entry: (entry[1].first, entry[1].last)):
         buffer = buffers.get(name)
-        if buffer is None or buffer.tier not in memories:
+        if buffer is None or buffer.tier not in memories or (buffer.tier == "Spm" and not buffer.size_bytes):
             continue
         memory = memories[buffer.tier]
         memory.retire(use.first, uses)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
 
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.pipeline import Chain
@@ -19,19 +22,48 @@ def run_of_loops(loops: Sequence[tuple[int, int]], hw: Hardware = RNGD) -> int:
     Args:
         loops: (iterations, stride in bytes), outermost first, one access an innermost iteration.
 
-    A loop whose stride is a multiple of a whole row of banks (or 0) stays in its bank; an access loop that leaves the bank ends the run,
-    unless the loops outside it start again in the same bank at once, which takes a bank row's worth of other accesses in between.
+    Loops whose stride is a multiple of a whole row of banks (or 0) stay in their bank and multiply the run. Where a loop leaves the bank,
+    runs may still join across iterations; that is counted on the nest with its outer loops cut short.
     """
+    nest = tuple((n, stride) for n, stride in loops if n > 1)
+    return max(_staying_run(nest, hw), _counted_run(_shortened(nest), hw))
+
+
+def _staying_run(nest: tuple[tuple[int, int], ...], hw: Hardware) -> int:
     row = hw.dm_word_bytes * hw.dm_banks_per_slice
     run = 1
-    for iterations, stride in reversed(loops):
-        if iterations == 1:
-            continue
+    for iterations, stride in reversed(nest):
         if stride % row:
-            steps_in_bank = max(1, hw.dm_word_bytes // abs(stride)) if abs(stride) < hw.dm_word_bytes else 1
-            return run * min(steps_in_bank, iterations)
+            return run
         run *= iterations
     return run
+
+
+COUNTED_ACCESSES = 4096
+
+
+def _shortened(nest: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """The innermost loops as far as `COUNTED_ACCESSES` reaches; the loops outside them twice, as long as that is cheap."""
+    kept: list[tuple[int, int]] = []
+    total = 1
+    for iterations, stride in reversed(nest):
+        count = max(1, min(iterations, max(2, COUNTED_ACCESSES // total)))
+        if total * count > 2 * COUNTED_ACCESSES:
+            break
+        kept.append((count, stride))
+        total *= count
+    return tuple(reversed(kept))
+
+
+@lru_cache(maxsize=4096)
+def _counted_run(nest: tuple[tuple[int, int], ...], hw: Hardware) -> int:
+    address = np.zeros(1, dtype=np.int64)
+    for iterations, stride in nest:
+        address = (address[:, None] + np.arange(iterations, dtype=np.int64) * stride).reshape(-1)
+    banks = address // hw.dm_word_bytes % hw.dm_banks_per_slice
+    changes = np.flatnonzero(np.diff(banks)) + 1
+    edges = np.concatenate(([0], changes, [banks.size]))
+    return int(np.diff(edges).max())
 
 
 def longest_bank_run(chain: Chain, hw: Hardware = RNGD) -> int:

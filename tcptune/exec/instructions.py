@@ -13,6 +13,7 @@ from tcptune.errors import WorkError
 from tcptune.exec.bank_runs import longest_bank_run
 from tcptune.exec.check_views import start_at
 from tcptune.exec.checked import Bound, CheckedKernel, CheckedStep, buffer_bytes
+from tcptune.exec.schedule_json import VIEW_PREFIX
 from tcptune.ir import steps as s
 from tcptune.ir.ops import Cast, FetchTableLookup, Op, Switch, ToVrf
 from tcptune.ir.schedule import (
@@ -197,7 +198,7 @@ class _Lowering:
         slot = self.buffer(f"address of {name}", "Spm", 1)
         address = self.core(f"address {name}", self.timing.view_address.value, writes=(Region(slot),))
         self.head.append(address)
-        view = self.buffer(f"view {name}", "Spm", 0)
+        view = self.buffer(f"{VIEW_PREFIX}{name}", "Spm", 0)
         bind = self.core(
             f"bind {name}", self.timing.view_bind.value, reads=(*self.reads(checked.sources[0]), Region(slot)), writes=(Region(view),)
         )

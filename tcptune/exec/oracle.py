@@ -31,6 +31,7 @@ from tcptune.exec.fill import PATTERNS, SEED, cells_of, drawn_inputs
 from tcptune.exec.interpret import RunResult, run_kernel
 from tcptune.ir.kernel import Kernel, Tolerance
 from tcptune.ir.types import TensorType
+from tcptune.model.numerics import numpy_dtype
 from tcptune.model.values import Values
 
 Floats = npt.NDArray[np.float64]
@@ -283,9 +284,10 @@ def compare_with_oracle(kernel: Kernel, inputs: Dict[str, Values], result: RunRe
 
 
 def _stored(want: Floats, type_: TensorType) -> Floats:
-    """The reference after the one conversion that storing it takes; integers wrap."""
+    """The reference after the one conversion that storing it takes: floats round and overflow, integers wrap."""
     if type_.dtype.is_float:
-        return want
+        with np.errstate(over="ignore"):
+            return np.asarray(want.astype(np.float32).astype(numpy_dtype(type_.dtype)), dtype=np.float64)
     span = 2.0**type_.dtype.bits
     return np.asarray((want + span / 2) % span - span / 2)
 

@@ -16,6 +16,9 @@ from tcptune.errors import InputError
 from tcptune.exec.dependences import Edge, dependences
 from tcptune.ir.schedule import CORE, DMA, SUB, Instruction, Operation, Program, Repeat, Schedule
 
+ORDER = "order"
+"""Why of an edge that only keeps an imposed order on a resource."""
+
 DMA_BESIDE_SUB_CYCLES = 200
 """A DMA issued after a Sub operation that is just beginning starts this much later (VT-043; seen with imposed orders only)."""
 
@@ -110,7 +113,8 @@ def _ready(unit: _Unit, i: int, times: _Times, clock: _Clock) -> tuple[int, tupl
     for edge in unit.edges[i]:
         bound = (times.begins[edge.before] if edge.from_begin else times.ends[edge.before]) + edge.lag_cycles
         if bound > at:
-            at, cause = bound, ("wait" if edge.lag_cycles else "data", unit.instructions[edge.before].id)
+            kind = "resource" if edge.why == ORDER else "wait" if edge.lag_cycles else "data"
+            at, cause = bound, (kind, unit.instructions[edge.before].id)
     return at, cause
 
 
@@ -193,37 +197,50 @@ def _schedule_unit(instructions: Sequence[Instruction], clock: _Clock, prioritie
     return best
 
 
-def _imposed_unit(instructions: Sequence[Instruction], clock: _Clock, ranks: Dict[str, int]) -> tuple[_Times, _Clock]:
-    """Places instructions in the given order; equal ranks were issued together."""
-    unit = _Unit.of(instructions)
-    times = _Times.empty(len(instructions))
-    late = 1 + max(ranks.values(), default=0)
-    placed: set[int] = set()
-    heap: list[tuple[int, int]] = []
-    users: list[list[int]] = [[] for _ in instructions]
+def _topological(unit: _Unit, ranks: Dict[str, int]) -> list[int]:
+    """Instructions by rank as far as dependences allow; those without a rank as early as possible."""
+    users: list[list[int]] = [[] for _ in unit.instructions]
     waiting = [len(e) for e in unit.edges]
+    ready: list[tuple[int, int]] = []
+
+    def release(i: int) -> None:
+        heapq.heappush(ready, (ranks.get(unit.instructions[i].id, -1), i))
+
     for i, edges in enumerate(unit.edges):
         for edge in edges:
             users[edge.before].append(i)
         if not edges:
-            heapq.heappush(heap, (ranks.get(instructions[i].id, late), i))
-    last_sub: int | None = None
-    while heap:
-        rank, i = heapq.heappop(heap)
-        at, cause = _ready(unit, i, times, clock)
-        if DMA in instructions[i].contexts and last_sub is not None:
-            begun = max(at, *(clock.free.get(c, 0) for c in instructions[i].contexts)) - times.begins[last_sub]
-            if 0 <= begun < DMA_BESIDE_SUB_CYCLES and ranks.get(instructions[last_sub].id, late) < rank < late:
-                at, cause = times.begins[last_sub] + DMA_BESIDE_SUB_CYCLES, ("wait", instructions[last_sub].id)
-        _place(unit, i, at, cause, times, clock)
-        placed.add(i)
-        if instructions[i].contexts[:1] == (SUB,):
-            last_sub = i
+            release(i)
+    order = []
+    while ready:
+        _, i = heapq.heappop(ready)
+        order.append(i)
         for user in users[i]:
             waiting[user] -= 1
             if not waiting[user]:
-                heapq.heappush(heap, (ranks.get(instructions[user].id, late), user))
-    return times, clock
+                release(user)
+    return order
+
+
+def _imposed_unit(instructions: Sequence[Instruction], clock: _Clock, ranks: Dict[str, int]) -> tuple[_Times, _Clock]:
+    """Ranked instructions take each resource in the order of their ranks; equal ranks were issued together; the others fill in greedily."""
+    unit = _Unit.of(instructions)
+    last: dict[str, int] = {}
+    last_sub: int | None = None
+    for i in _topological(unit, ranks):
+        instruction = unit.instructions[i]
+        if instruction.id not in ranks:
+            continue
+        for context in instruction.contexts:
+            if context in last:
+                unit.edges[i].append(Edge(last[context], ORDER))
+            last[context] = i
+        beside = last_sub is not None and ranks[unit.instructions[last_sub].id] < ranks[instruction.id]
+        if DMA in instruction.contexts and last_sub is not None and beside:
+            unit.edges[i].append(Edge(last_sub, "issued beside a Sub operation", DMA_BESIDE_SUB_CYCLES, from_begin=True))
+        if instruction.contexts[:1] == (SUB,):
+            last_sub = i
+    return _list_schedule(unit, clock, _critical_path), clock
 
 
 class _Builder:

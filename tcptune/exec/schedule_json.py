@@ -26,6 +26,11 @@ MEMORY_LANES = ("Spm", "Vrf", "Trf", "Sram")
 
 _DMA_KINDS = ("DmaLoad", "DmaStore", "DmaGather", "DmaScatter")
 _FIRST_TENSOR = 1000
+_SPM_BYTES = 32
+"""Size of the result of an address computation; one slot each."""
+
+VIEW_PREFIX = "view "
+"""Names of the links from a bind to the readers of a tile; they are no tensors."""
 
 
 def lanes_of(contexts: tuple[str, ...], kind: str = "") -> tuple[str, ...]:
@@ -133,7 +138,10 @@ def _tensor(life: Lifetime, index: int, hw: Hardware) -> dict[str, Any]:
     slices = hw.slices_per_cluster * hw.clusters_per_chip
     buffer = life.buffer
     page = hw.trf_half_bytes_per_slice
-    if buffer.tier == "Trf":
+    total = slices
+    if buffer.tier == "Spm":
+        size, total = _SPM_BYTES, 1
+    elif buffer.tier == "Trf":
         size = page * max(1, ceil(buffer.size_bytes / page))
     else:
         size = max(buffer.size_bytes, hw.flit_bytes if buffer.tier == "Vrf" else 1)
@@ -144,7 +152,7 @@ def _tensor(life: Lifetime, index: int, hw: Hardware) -> dict[str, Any]:
         "buffer_type": buffer.tier,
         "lifetime": {"begin": life.begin, "end": life.end, "block_begin": 0, "block_end": 0},
         "address": life.address * slices,
-        "size": size * slices,
+        "size": size * total,
         "physical_pages": pages,
         "shape": buffer.shape,
         "fingerprint": None,
@@ -176,8 +184,8 @@ def to_json(schedule: Schedule, hw: Hardware = RNGD) -> dict[str, Any]:
                 "tpe": operation.kind,
                 "contexts": [c for c in operation.contexts if c in LANES or c == NOOP],
                 "lifetime": {"begin": operation.begin, "end": operation.end},
-                "input_tensors": [tensor_id(n, operation) for n in operation.reads],
-                "output_tensors": [tensor_id(n, operation) for n in operation.writes],
+                "input_tensors": [tensor_id(n, operation) for n in operation.reads if not n.startswith(VIEW_PREFIX)],
+                "output_tensors": [tensor_id(n, operation) for n in operation.writes if not n.startswith(VIEW_PREFIX)],
                 "description": _description(operation, i),
                 "util": _util(operation, hw),
             }

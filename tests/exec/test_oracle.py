@@ -1,0 +1,132 @@
+"""Oracles: references against numpy, tolerances, and that a wrong kernel is caught."""
+
+import numpy as np
+import pytest
+
+from tcptune.errors import InputError, WorkError
+from tcptune.exec.build import KernelBuilder
+from tcptune.exec.check import check_kernel
+from tcptune.exec.fill import declared_inputs, drawn_inputs
+from tcptune.exec.interpret import run_kernel
+from tcptune.exec.library import patterns, perceptron, vector_rows
+from tcptune.exec.oracle import compare_with_oracle, dense, has_oracle, reference, verify, within
+from tcptune.ir.kernel import Kernel, Tolerance
+
+SMALL = {
+    "constant_add": lambda: patterns.constant_add(64),
+    "elementwise_mul": lambda: patterns.elementwise_mul(64),
+    "dot": lambda: patterns.dot(256),
+    "gemv": lambda: patterns.gemv(256, 64),
+    "gemm": lambda: patterns.gemm(128, 128, 32),
+    "fetch_commit": patterns.fetch_commit,
+    "batched_matmul": lambda: patterns.batched_matmul(4, 8, 32, 8),
+    "add": vector_rows.add,
+    "mul": vector_rows.mul,
+    "reduce_sum": vector_rows.reduce_sum,
+    "reduce_sum_ragged": lambda: vector_rows.reduce_sum_ragged(256, 100),
+    "reduce_sum_exp": lambda: vector_rows.reduce_sum_exp(256, 100),
+    "softmax": lambda: vector_rows.softmax(256, 100),
+    "rmsnorm": lambda: vector_rows.rmsnorm(256, 128),
+    "mnist": lambda: perceptron.mnist(32, 256, 16),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SMALL))
+def test_a_library_kernel_passes_on_random_and_adversarial_inputs(name):
+    verification = verify(check_kernel(SMALL[name]()))
+    verification.require()
+    assert verification.undefined_reads == 0
+    assert len(verification.runs) == 7
+
+
+def swapped(kernel, **changes):
+    document = kernel.to_json()
+    document.update(changes)
+    return Kernel.from_json(document)
+
+
+def test_a_wrong_result_is_caught_with_its_place():
+    wrong = swapped(patterns.gemv(256, 64), oracle="einsum ij,j->i | mul 2")
+    verification = verify(check_kernel(wrong), seeds=(1,), patterns=())
+    assert not verification.passed
+    with pytest.raises(WorkError, match="I = "):
+        verification.require()
+
+
+def test_undefined_cells_fail_the_oracle():
+    b = KernelBuilder("k", {"A": 8, "S": 256})
+    x = b.input("x", "Hbm", "i32", element="A")
+    claimed = x.to_dm(cluster="1 # 2", slice="1 # 256", element="A").reshape(slice="S", unsafe=True)
+    kernel = b.build(claimed.to_hbm(element="S, A"), oracle="einsum a->a")
+    report = verify(check_kernel(kernel), seeds=(1,), patterns=()).runs[0].report
+    assert report.undefined == 255 * 8
+    assert not report.passed
+
+
+class TestReferences:
+    def arrays(self, kernel, how="random"):
+        inputs = drawn_inputs(kernel, how, 5)
+        return inputs, {i.name: dense(i.type, inputs[i.name], list(i.type.element.axes)) for i in kernel.inputs}
+
+    def test_an_einsum_is_numpys(self):
+        kernel = patterns.gemm(128, 128, 32)
+        inputs, x = self.arrays(kernel)
+        assert np.allclose(reference(kernel, inputs).values, x["a"] @ x["b"].T)
+
+    def test_the_bound_is_k_ulps_of_the_sum_of_magnitudes(self):
+        kernel = patterns.gemm(128, 128, 32)
+        inputs, x = self.arrays(kernel)
+        assert np.allclose(reference(kernel, inputs).bound, 32 * 2**-24 * (np.abs(x["a"]) @ np.abs(x["b"]).T))
+
+    def test_integers_are_exact_modulo_two_to_the_32(self):
+        kernel = patterns.elementwise_mul(64)
+        inputs, x = self.arrays(kernel, "wide")
+        want = (x["lhs"].astype(np.int64) * x["rhs"].astype(np.int64)).astype(np.int32)
+        assert np.array_equal(reference(kernel, inputs).values, want.astype(np.float64))
+
+    def test_epilogues_apply_in_order(self):
+        document = patterns.gemm(128, 128, 32).to_json()
+        document["inputs"]["c"] = {"type": "Hbm", "dtype": "bf16", "element": "J"}
+        document["oracle"] = "einsum ik,jk->ij | bias:c(j) | mul 0.5 | relu"
+        kernel = Kernel.from_json(document)
+        inputs, x = self.arrays(kernel)
+        assert np.allclose(reference(kernel, inputs).values, np.maximum(0.5 * (x["a"] @ x["b"].T + x["c"]), 0))
+
+    def test_prose_is_no_oracle(self):
+        assert not has_oracle(swapped(patterns.dot(), oracle="the sum of products"))
+        with pytest.raises(InputError, match="no oracle"):
+            reference(swapped(patterns.dot(), oracle="words"), declared_inputs(patterns.dot()))
+
+    @pytest.mark.parametrize("text", ["formula unknown", "einsum ij,j->i | cube", "einsum zj,j->z", "einsum i,j,k->i"])
+    def test_an_oracle_that_names_what_is_not_there_is_refused(self, text):
+        kernel = swapped(patterns.gemv(256, 64), oracle=text)
+        with pytest.raises(InputError):
+            reference(kernel, declared_inputs(kernel))
+
+
+@pytest.mark.parametrize(
+    ("form", "error", "passes"),
+    [("exact", 0, True), ("exact", 1e-9, False), ("max", 0.5, True), ("max", 0.6, False), ("sum", 0.6, True), ("sum", 0.71, False)],
+)
+def test_the_two_tolerance_forms(form, error, passes):
+    """Expected 10, rel 0.02 (0.2), abs 0.5: max allows 0.5, sum 0.7."""
+    assert within(np.asarray([10 + error]), np.asarray([10.0]), Tolerance(0.02, 0.5, form)).all() == passes
+
+
+def test_equal_infinities_and_nan_agree():
+    x = np.asarray([np.inf, -np.inf, np.nan])
+    assert within(x, x, Tolerance(form="exact")).all()
+
+
+def test_the_same_seed_draws_the_same_inputs():
+    kernel = patterns.gemv()
+    first, second = (drawn_inputs(kernel, "random", 3) for _ in range(2))
+    assert all(np.array_equal(first[n].data, second[n].data) for n in first)
+
+
+def test_a_report_of_a_good_run_says_how_far_it_is_off():
+    checked = check_kernel(patterns.gemv(256, 64))
+    inputs = drawn_inputs(checked.kernel, "random", 1)
+    report = compare_with_oracle(checked.kernel, inputs, run_kernel(checked, inputs))
+    assert report.passed
+    assert "256 cells agree" in str(report)
