@@ -12,15 +12,12 @@ from tcptune.exec.checked import Bound, CheckedStep
 from tcptune.ir import steps as s
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.engines.dma import check_context, check_transfer
+from tcptune.model.hardware import Hardware
 from tcptune.model.redistribution import Route, check_asymmetric, check_hbm_shuffle, check_plan
 from tcptune.model.tiles import split_out
 
 if TYPE_CHECKING:
     from tcptune.exec.check import Checker
-
-UNSCALED_INDEX_BYTES = 4096
-"""GATHER-003 (notes): bytes of the whole index list that an unscaled gather takes."""
-
 
 def check_move(checker: Checker, step: s.KernelStep) -> CheckedStep:
     """Checks one moving step.
@@ -160,7 +157,7 @@ def _gather(checker: Checker, step: s.DmaGatherScaled | s.DmaGatherUnscaled) -> 
     _require_index(index, "Hbm" if scaled else "Dm", "GATHER-002" if scaled else "GATHER-003")
     dest = TensorType("Dm", table.type.dtype, step.element, table.type.chip, step.cluster, step.slice)
     if not scaled:
-        _check_index_bytes(index)
+        _check_index_bytes(index, checker.hw)
     if dest.slice.size not in checker.hw.legal_slice_sizes:
         message = f"a gather spreads its rows over {dest.slice.size} slices"
         raise RuleViolation(
@@ -171,12 +168,12 @@ def _gather(checker: Checker, step: s.DmaGatherScaled | s.DmaGatherUnscaled) -> 
     return CheckedStep(step, (table, index), Bound(step.let, dest, step.let))
 
 
-def _check_index_bytes(index: Bound) -> None:
+def _check_index_bytes(index: Bound, hw: Hardware) -> None:
     entries = index.type.element.live_size * index.type.slice.live_size * index.type.cluster.live_size
-    if index.type.dtype.bytes_of(entries) > UNSCALED_INDEX_BYTES * index.type.cluster.live_size:
+    if index.type.dtype.bytes_of(entries) > hw.unscaled_index_bytes * index.type.cluster.live_size:
         message = f"the index {index.name} lists {entries} rows"
         raise RuleViolation(
-            "GATHER-003", message, expected=f"at most {UNSCALED_INDEX_BYTES} B of index", got=index.type.dtype.bytes_of(entries)
+            "GATHER-003", message, expected=f"at most {hw.unscaled_index_bytes} B of index", got=index.type.dtype.bytes_of(entries)
         )
 
 

@@ -105,7 +105,6 @@ class Hardware:
     unaligned_dm_access_factor: int = 50  # MAP-029: "about", observed on read-modify-write
     unaligned_hbm_read_factor: int = 2  # HBM-009
     partial_hbm_write_factor: int = 50  # HBM-010: "about"
-    gather_slice_counts: tuple[int, ...] = (64, 128, 256)  # GATHER-005
     unscaled_index_bytes: int = 4_096  # GATHER-003: budget of one processing element
 
     # vector engine

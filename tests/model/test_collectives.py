@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tcptune.errors import RuleViolation
 from tcptune.ir.types import dtype
 from tcptune.model import collectives
-from tcptune.model.engines.gather import row_of_index, scaled_index
+from tcptune.model.engines.gather import row_bytes, scaled_index
 from tcptune.model.engines.redistribute import check_routing
 
 
@@ -65,7 +65,4 @@ def test_other_routings_are_refused(sources: list[tuple[int, int]]) -> None:
 
 def test_a_scaled_index_addresses_rows_in_bytes() -> None:
     assert scaled_index(3, 128, dtype("bf16")) == 768
-    assert row_of_index(768, 128, dtype("bf16"), rows=512) == 3
-    for wrong in (100, -256, 512 * 256):
-        with pytest.raises(RuleViolation):
-            row_of_index(wrong, 128, dtype("bf16"), rows=512)
+    assert row_bytes(2, dtype("i32")) == 8

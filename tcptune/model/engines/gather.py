@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tcptune.errors import RuleViolation
 from tcptune.ir.types import DType
 
 
@@ -41,20 +40,3 @@ def row_bytes(row_elements: int, dtype: DType) -> int:
 def scaled_index(row: int, row_elements: int, dtype: DType) -> int:
     """Index value that addresses `row` in a scaled gather or a scatter."""
     return row * row_bytes(row_elements, dtype)
-
-
-def row_of_index(index: int, row_elements: int, dtype: DType, rows: int) -> int:
-    """Row that a scaled index addresses.
-
-    Raises:
-        RuleViolation: GATHER-002 for a value that is negative, beyond the table, or no multiple of the row.
-    """
-    row, rest = divmod(index, row_bytes(row_elements, dtype))
-    if rest or not 0 <= row < rows:
-        raise RuleViolation(
-            "GATHER-002",
-            f"index value {index} addresses no row",
-            got=index,
-            expected=f"a multiple of {row_bytes(row_elements, dtype)} below {rows * row_bytes(row_elements, dtype)}",
-        )
-    return row

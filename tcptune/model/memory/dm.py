@@ -80,11 +80,6 @@ def slice_place(slice_index: int, hw: Hardware = RNGD) -> SlicePlace:
     return SlicePlace(dmn, slice_index // hw.slices_per_engine, inside)
 
 
-def engine_of(cluster: int, slice_index: int, hw: Hardware = RNGD) -> int:
-    """DMA engine that serves a slice: ``4 cluster + slice div 64`` (DMA-009)."""
-    return hw.engines_per_cluster * cluster + slice_index // hw.slices_per_engine
-
-
 def port_cycles_per_request(hw: Hardware = RNGD) -> int:
     """Cycles a DMN port is busy with one 256-byte request (DM-005)."""
     return hw.request_bytes // hw.dmn_bytes_per_cycle

@@ -24,8 +24,9 @@ def test_the_banks_of_an_access_are_those_of_its_bytes(offset: int, length: int)
     assert span.rows_per_bank == max(sum(w % 16 == bank for w in words) for bank in span.banks)
 
 
-def test_engine_four_c_plus_s_div_64_serves_a_slice() -> None:
-    assert [dm.engine_of(c, s) for c, s in ((0, 0), (0, 63), (0, 64), (1, 0), (1, 255))] == [0, 0, 1, 4, 7]
+def test_an_engine_serves_two_dmns_of_32_slices() -> None:
+    assert [dm.slice_place(s).dmn for s in (0, 31, 32, 255)] == [0, 0, 1, 7]
+    assert [dm.slice_place(s).engine for s in (0, 63, 64, 255)] == [0, 0, 1, 3]
 
 
 @pytest.mark.parametrize("requests", [1, 2, 5, 64])
