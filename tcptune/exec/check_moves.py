@@ -19,6 +19,7 @@ from tcptune.model.tiles import split_out
 if TYPE_CHECKING:
     from tcptune.exec.check import Checker
 
+
 def check_move(checker: Checker, step: s.KernelStep) -> CheckedStep:
     """Checks one moving step.
 
