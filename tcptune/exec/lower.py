@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcptune.exec.lower_layout import Layout, remove
-from tcptune.exec.lower_pass import contraction_ops, contraction_result, staging_ops
+from tcptune.exec.lower_epilogue import named, operand_dtype, oracle_stages, result_steps
+from tcptune.exec.lower_layout import Layout, hbm_element, remove
+from tcptune.exec.lower_pass import contraction_result, staging_ops
 from tcptune.exec.lower_result import gather_ops, plan_gather
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernel import Kernel
@@ -39,14 +40,14 @@ def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
             "ops": staging_ops(layout),
         }
     )
-    steps.append({"let": "r", "context": "main", "begin": f"{INPUT_NAMES[layout.stream]}_dm", "ops": contraction_ops(layout)})
+    steps += result_steps(layout, f"{INPUT_NAMES[layout.stream]}_dm")
     steps += _finish(layout)
     return Kernel.from_json(
         {
             "name": name,
             "axes": {axis.upper(): size for axis, size in candidate.workload.sizes},
             "chips": 1,
-            "inputs": {INPUT_NAMES[n]: _input(candidate.workload, axes) for n, axes in enumerate(candidate.workload.inputs)},
+            "inputs": _inputs(candidate.workload),
             "steps": steps,
             "output": "out",
             "oracle": oracle_text(candidate.workload),
@@ -55,20 +56,9 @@ def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
     )
 
 
-def hbm_element(workload: Workload, axes: tuple[str, ...], element: DType, *, zero: bool) -> str:
-    """Row-major HBM mapping of a tensor over `axes`; the innermost axis padded as the host does it (`Workload.row_elements`)."""
-    if not axes:
-        return "1"
-    terms = [a.upper() for a in axes]
-    stored = workload.row_elements(axes, element)
-    if stored > workload.size(axes[-1]):
-        terms[-1] += f" #{{0}} {stored}" if zero else f" # {stored}"
-    return ", ".join(terms)
-
-
 def oracle_text(workload: Workload) -> str:
     inputs = ", ".join("".join(i) for i in workload.inputs)
-    return f"einsum {inputs} -> {''.join(workload.output)}"
+    return f"einsum {inputs} -> {''.join(workload.output)}{oracle_stages(workload)}"
 
 
 def tolerance(workload: Workload) -> dict[str, Any]:
@@ -77,8 +67,17 @@ def tolerance(workload: Workload) -> dict[str, Any]:
     return {"form": "sum", "rel": 0, "abs": SMALLEST_NORMAL}
 
 
-def _input(workload: Workload, axes: tuple[str, ...]) -> dict[str, str]:
-    return {"type": "Hbm", "dtype": workload.dtype.name, "chip": "1", "element": hbm_element(workload, axes, workload.dtype, zero=True)}
+def _inputs(workload: Workload) -> dict[str, dict[str, str]]:
+    """Operands of the einsum, then those of the epilogue, all row-major."""
+    found = {INPUT_NAMES[n]: _input(workload, axes, workload.dtype) for n, axes in enumerate(workload.inputs)}
+    for step in named(workload):
+        if step.operand:
+            found[step.operand] = _input(workload, step.axes, operand_dtype(workload))
+    return found
+
+
+def _input(workload: Workload, axes: tuple[str, ...], element: DType) -> dict[str, str]:
+    return {"type": "Hbm", "dtype": element.name, "chip": "1", "element": hbm_element(workload, axes, element, zero=True)}
 
 
 def _load(layout: Layout, index: int) -> list[dict[str, Any]]:

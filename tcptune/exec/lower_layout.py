@@ -10,10 +10,21 @@ from tcptune.errors import RuleViolation
 from tcptune.ir.candidate import FILLER, Candidate
 from tcptune.ir.placement import AxisText, Digit, merged, positions, without
 from tcptune.ir.types import DType, dtype
-from tcptune.ir.workload import BATCH, K
+from tcptune.ir.workload import BATCH, K, Workload
 from tcptune.model.hardware import RNGD, Hardware
 
 ACCUMULATORS = {True: "f32", False: "i32"}
+
+
+def hbm_element(workload: Workload, axes: tuple[str, ...], element: DType, *, zero: bool) -> str:
+    """Row-major HBM mapping of a tensor over `axes`; the innermost axis padded as the host does it (`Workload.row_elements`)."""
+    if not axes:
+        return "1"
+    terms = [a.upper() for a in axes]
+    stored = workload.row_elements(axes, element)
+    if stored > workload.size(axes[-1]):
+        terms[-1] += f" #{{0}} {stored}" if zero else f" # {stored}"
+    return ", ".join(terms)
 
 
 @dataclass(frozen=True)
@@ -214,7 +225,9 @@ def _spread_digits(layout: Layout, index: int, ring: int) -> tuple[Digit, ...]:
         taken.append(lane)
         left //= lane.extent
     free = layout.block(layout.operand(index), layout.innermost(index))
-    for reserved in (packet, lane):
+    row = layout.operand(index)[-1]
+    word = Digit(row, 1, min(layout.word_elements(layout.dtype), layout.in_slice(row)))
+    for reserved in (packet, lane, word):
         if reserved is not None:
             free = without(free, reserved)
     for digit in free if how != "inner" else reversed(free):

@@ -146,7 +146,8 @@ def plan_gather(layout: Layout, result: Result) -> Gather:
         RuleViolation: SWITCH-003, SWITCH-014, TRANSPOSE-017 where the result does not lie so.
     """
     knobs, element = layout.candidate.knobs, layout.candidate.workload.out_dtype
-    slices, taken, inner = _gathered_slices(layout, result)
+    outside, taken, inside = _gathered_slices(layout, result)
+    inner, filling = positions(inside), Digit("", 1, taken.extent)
     rest, packet = result.element(layout)
     padded = result.width != positions(packet)
     if padded and positions(packet) != 1:
@@ -157,13 +158,13 @@ def plan_gather(layout: Layout, result: Result) -> Gather:
         moved = _exchanged(layout, time, taken.extent)
         kept = without(time, moved)
         config = {"InterTranspose": {"slice1": taken.extent, "slice0": inner, "time0": positions(kept)}}
-        slices = [moved if d == Digit("", 1, taken.extent) else d for d in slices]
+        filling = moved
         before, after = [moved, *kept], [*kept, taken]
     else:
         config = {"Broadcast1": {"slice1": taken.extent, "slice0": inner}}
         before, after = time, [*time, taken]
     width = result.width if padded else positions(piece)
-    return Gather(tuple(slices), tuple(before), tuple(after), tuple(piece), width, config, rows)
+    return Gather((*outside, filling, *inside), tuple(before), tuple(after), tuple(piece), width, config, rows)
 
 
 def gather_ops(layout: Layout, gather: Gather) -> list[dict[str, Any]]:
@@ -182,19 +183,39 @@ def gather_ops(layout: Layout, gather: Gather) -> list[dict[str, Any]]:
         ops.append({"op": "transpose", "time": expression(gather.commit_time, texts), "packet": padded_packet(packet, flit, texts)})
     width = write_width(layout, positions(packet), element)
     ops.append({"op": "commit_trim", "packet": padded_packet(packet, width, texts)})
-    rest = merged(remove(_natural(layout, [*gather.commit_time, *packet]), packet))
-    ops.append({"op": "commit", "element": _element_text(rest, packet, width, texts)})
+    ops.append({"op": "commit", "element": _gathered_element(layout, gather)})
     return ops
 
 
-def stored_digits(layout: Layout, result: Result) -> tuple[tuple[Digit, ...], tuple[Digit, ...]]:
-    """Slice and element digits of the tensor that is stored to HBM."""
+def stored_digits(layout: Layout, result: Result) -> tuple[tuple[Digit, ...], tuple[Digit, ...], tuple[Digit, ...] | None]:
+    """Slice and element digits of the tensor that is stored; the third are those of a packet that padding follows, else None."""
     if layout.candidate.knobs.gather == "none":
         rest, packet = result.element(layout)
-        return result.slices, tuple(merged([*rest, *packet]))
+        slices, width = result.slices, result.width
+    else:
+        gather = plan_gather(layout, result)
+        packet = list(gather.packet)
+        rest = remove(_natural(layout, [*gather.commit_time, *packet]), packet)
+        slices, width = gather.slices, write_width(layout, positions(packet), layout.candidate.workload.out_dtype)
+    if width == positions(packet):
+        return slices, tuple(merged([*rest, *packet])), None
+    return slices, tuple(merged(rest)), tuple(merged(packet))
+
+
+def stored_texts(layout: Layout, result: Result) -> tuple[str, str]:
+    """Slice and element mappings of the tensor that is stored."""
+    texts = layout.texts(None)
+    if layout.candidate.knobs.gather == "none":
+        return expression(result.slices, texts), result.element_text(layout)
     gather = plan_gather(layout, result)
-    rest = remove(_natural(layout, [*gather.commit_time, *gather.packet]), gather.packet)
-    return gather.slices, tuple(merged([*rest, *gather.packet]))
+    return expression(gather.slices, texts), _gathered_element(layout, gather)
+
+
+def _gathered_element(layout: Layout, gather: Gather) -> str:
+    packet = list(gather.packet)
+    width = write_width(layout, positions(packet), layout.candidate.workload.out_dtype)
+    rest = merged(remove(_natural(layout, [*gather.commit_time, *packet]), packet))
+    return _element_text(rest, packet, width, layout.texts(None))
 
 
 def _element_text(rest: list[Digit], packet: list[Digit], width: int, texts: dict[str, AxisText]) -> str:
@@ -204,15 +225,13 @@ def _element_text(rest: list[Digit], packet: list[Digit], width: int, texts: dic
     return f"{expression(rest, texts)}, {tail}" if rest else tail
 
 
-def _gathered_slices(layout: Layout, result: Result) -> tuple[list[Digit], Digit, int]:
-    """Slice digits with the gathered one replaced by filler, that digit, and slice0 of the switch."""
+def _gathered_slices(layout: Layout, result: Result) -> tuple[list[Digit], Digit, list[Digit]]:
+    """Slice digits outside of the gathered one, that digit, and those inside of it."""
     ring, axis = layout.candidate.knobs.gather_ring, layout.output[-1]
     for place, digit in enumerate(result.slices):
         if digit.axis == axis and digit.extent % ring == 0:
-            taken = digit.inner(ring)
             outer = [digit.outer(digit.extent // ring)] if digit.extent > ring else []
-            inside = result.slices[place + 1 :]
-            return [*result.slices[:place], *outer, Digit("", 1, ring), *inside], taken, positions(inside)
+            return [*result.slices[:place], *outer], digit.inner(ring), list(result.slices[place + 1 :])
     raise RuleViolation("SWITCH-003", f"the result has no {ring} slices along {axis} to gather from", got=ring)
 
 

@@ -6,17 +6,21 @@ The parts follow VT-001 to VT-012 and the DMA model (VT-020 to VT-029). They ran
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
-from tcptune.exec.lower_layout import Layout, remove
+from tcptune.exec.lower_layout import Layout, hbm_element, remove
 from tcptune.exec.lower_pass import contraction_result, folded, outer_time, stream_time
-from tcptune.exec.lower_result import plan_gather, stored_digits
-from tcptune.ir.placement import merged, positions
-from tcptune.ir.types import DType
+from tcptune.exec.lower_result import plan_gather, stored_digits, stored_texts
+from tcptune.ir.axes import Axes
+from tcptune.ir.placement import expression, merged, positions
+from tcptune.ir.types import DType, TensorType
 from tcptune.ir.workload import K
 from tcptune.model import calibration
+from tcptune.model.engines.dma import check_transfer
 from tcptune.model.hardware import RNGD
 from tcptune.model.kernel_timing import kernel_timing
+from tcptune.model.memory.price import price_transfer
 from tcptune.solver.transfers import pitches, transfer_cycles
 
 
@@ -112,11 +116,39 @@ def price(layout: Layout, fixed: FixedCosts, profile: str = "vendor") -> Terms:
 
 
 def load_cycles(layout: Layout, index: int, profile: str) -> int:
+    """Cycles of one operand's load.
+
+    Raises:
+        RuleViolation: the transfer is refused (ragged layouts only; others are checked when the kernel is compiled).
+    """
     workload, route = layout.candidate.workload, layout.route(index)
     axes = layout.operand(index)
     element = remove(layout.block(axes), route.spread)
-    hbm = pitches(axes, dict(workload.sizes), workload.row_elements(axes, workload.dtype))
-    return transfer_cycles(layout.clusters, route.load_slices, tuple(merged(element)), hbm, workload.dtype.bits, False, profile)
+    if is_ragged(layout, axes, workload.dtype):
+        texts, hbm = layout.texts(index), hbm_element(workload, axes, workload.dtype, zero=True)
+        levels = tuple(expression(digits, texts) for digits in (layout.clusters, route.load_slices, element))
+        return _proven_cycles(Axes({a.upper(): n for a, n in workload.sizes}), workload.dtype, hbm, levels, False, profile)
+    row = pitches(axes, dict(workload.sizes), workload.row_elements(axes, workload.dtype))
+    return transfer_cycles(layout.clusters, route.load_slices, tuple(merged(element)), row, workload.dtype.bits, False, profile)
+
+
+def is_ragged(layout: Layout, axes: tuple[str, ...], element: DType) -> bool:
+    """Whether a tensor over `axes` is padded anywhere; then its transfers fall into unequal boxes, which their proof finds."""
+    workload, placement = layout.candidate.workload, layout.candidate.placement
+    if axes and workload.row_elements(axes, element) != workload.size(axes[-1]):
+        return True
+    return any(placement.of(a).padded != n for a, n in workload.sizes)
+
+
+@lru_cache(maxsize=16384)
+def _proven_cycles(axes: Axes, element: DType, hbm: str, levels: tuple[str, str, str], store: bool, profile: str) -> int:
+    """Price of a proven transfer between HBM and DM (cluster, slice, element)."""
+    outside = TensorType("Hbm", element, axes.mapping(hbm))
+    cluster, slices, inner = (axes.mapping(text) for text in levels)
+    inside = TensorType("Dm", element, inner, cluster=cluster, slice=slices)
+    source, dest = (inside, outside) if store else (outside, inside)
+    check_transfer(source, dest)
+    return price_transfer(source, dest, profile).cycles
 
 
 def load_floor(layout: Layout, index: int, profile: str) -> float:
@@ -189,9 +221,21 @@ def gather_cycles(layout: Layout, fixed: FixedCosts) -> int:
 
 def store_cycles(layout: Layout, profile: str) -> int:
     workload = layout.candidate.workload
-    slices, element = stored_digits(layout, contraction_result(layout))
+    result = contraction_result(layout)
+    if is_ragged(layout, workload.output, workload.out_dtype):
+        texts, outside = layout.texts(None), hbm_element(workload, workload.output, workload.out_dtype, zero=False)
+        levels = stored_texts(layout, result)
+        return _proven_cycles(
+            Axes({a.upper(): n for a, n in workload.sizes}),
+            workload.out_dtype,
+            outside,
+            (expression(layout.clusters, texts), *levels),
+            True,
+            profile,
+        )
+    slices, element, piece = stored_digits(layout, result)
     hbm = pitches(workload.output, dict(workload.sizes), workload.row_elements(workload.output, workload.out_dtype))
-    return transfer_cycles(layout.clusters, slices, element, hbm, workload.out_dtype.bits, True, profile)
+    return transfer_cycles(layout.clusters, slices, element, hbm, workload.out_dtype.bits, True, profile, piece)
 
 
 def _flits(layout: Layout, elements: int, element: DType) -> int:

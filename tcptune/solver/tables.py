@@ -98,6 +98,8 @@ def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     packets = _packet_options(family, axis, size)
     if w.roles()[axis] == K:
         return [AxisPlacement(axis, time=size // p, packet=p) for p in packets if size % p == 0]
+    word = hw.stream_alignment_bytes * 8 // w.dtype.bits
+    rows = any(inputs[-1] == axis for inputs in w.inputs)  # a slice's part of a row is whole 8-byte words (DMA-005)
     lanes = [n for n in hw.legal_lane_counts if n < 2 * size] if axis in family.lane_axes else [1]
     out = []
     for cluster, slices, lane, packet in itertools.product(
@@ -105,9 +107,10 @@ def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     ):
         spread = cluster * slices
         inner = lane * packet
-        if spread > 1 and (spread // 2) * inner >= size:
+        time = -(-size // (spread * inner))
+        if spread > 1 and ((spread // 2) * inner >= size or (rows and time * inner % word)):
             continue
-        out.append(AxisPlacement(axis, cluster, slices, lane, -(-size // (spread * inner)), packet))
+        out.append(AxisPlacement(axis, cluster, slices, lane, time, packet))
     return out
 
 
@@ -119,7 +122,9 @@ def _packet_options(family: Family, axis: str, size: int) -> list[int]:
     summed = family.workload.roles()[axis] == K
     if axis == family.packet_axis:
         limit = 2 * flit if summed else min(2 * flit, MAX_ACCUMULATOR_COLUMNS)
-    elif axis == family.innermost(family.stationary) or axis == family.innermost(family.stream):
+    elif axis == family.innermost(family.stationary) and not summed:
+        return [flit]  # the register file is read in full: no padding behind the packet (OUTER-019)
+    elif axis in (family.innermost(family.stationary), family.innermost(family.stream)):
         limit = flit
     else:
         return [1]

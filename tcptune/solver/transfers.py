@@ -16,8 +16,8 @@ from tcptune.model.memory.price import stream_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
 
 Ints = npt.NDArray[np.int64]
-Pitches = tuple[tuple[str, int, int], ...]
-"""(axis, HBM pitch in elements, positions that exist) of every axis of a tensor."""
+Pitches = tuple[tuple[str, int, int, int], ...]
+"""(axis, HBM pitch in elements, live positions, stored positions) of every axis of a tensor, innermost first."""
 
 
 def pitches(axes: tuple[str, ...], sizes: Dict[str, int], row: int) -> Pitches:
@@ -25,7 +25,7 @@ def pitches(axes: tuple[str, ...], sizes: Dict[str, int], row: int) -> Pitches:
     out, pitch = [], 1
     for n, axis in enumerate(reversed(axes)):
         stored = row if n == 0 else sizes[axis]
-        out.append((axis, pitch, stored))
+        out.append((axis, pitch, sizes[axis], stored))
         pitch *= stored
     return tuple(out)
 
@@ -60,6 +60,7 @@ def transfer_cycles(
     element_bits: int,
     store: bool,
     profile_name: str = "vendor",
+    piece: tuple[Digit, ...] | None = None,
 ) -> int:
     """Cycles of one DMA between HBM and DM.
 
@@ -67,25 +68,38 @@ def transfer_cycles(
         clusters, slices, element: levels of the DM side, outermost first; digits of axes that the tensor lacks replicate (loads).
         hbm: layout of the HBM side.
         element_bits: bits of one element.
+        piece: innermost digits of the DM side where padding follows them, so that no piece is longer.
     """
-    own = {axis: (pitch, size) for axis, pitch, size in hbm}
+    own = {axis: (pitch, size) for axis, pitch, size, _ in hbm}
     offset, coordinates, live = _positions_of((*clusters, *slices), own)
     for axis, values in coordinates.items():
         live = live & (values < own[axis][1])
     places = np.flatnonzero(live)
     per_cluster = RNGD.slices_per_cluster
-    loops, run = _walk(element, own, element_bits)
+    loops, run = _walk(element, piece, hbm, element_bits, store)
     stream = RequestStream(places // per_cluster, places % per_cluster, offset[places] * element_bits // 8, loops, run)
     cycles, _, _ = stream_cycles((stream,), profile_named(profile_name).dma, store)
     return ceil(cycles)
 
 
-def _walk(element: tuple[Digit, ...], own: Dict[str, tuple[int, int]], bits: int) -> tuple[tuple[Loop, ...], int]:
-    """Loops over pieces and the bytes of one contiguous piece."""
+def _walk(
+    element: tuple[Digit, ...], piece: tuple[Digit, ...] | None, hbm: Pitches, bits: int, store: bool
+) -> tuple[tuple[Loop, ...], int]:
+    """Loops over pieces and the bytes of one piece; a piece runs over padding of the destination that follows it (DMA-005)."""
+    pitch_of = {axis: (pitch, live, stored) for axis, pitch, live, stored in hbm}
     run = 1
-    digits = [d for d in merged(element) if d.axis in own]
-    while digits and own[digits[-1].axis][0] * digits[-1].stride == run:
+    if store and hbm and hbm[0][2] == 1:
+        run = hbm[0][3]
+    digits = [d for d in merged(element if piece is None else piece) if d.axis in pitch_of]
+    while digits:
+        pitch, live, stored = pitch_of[digits[-1].axis]
+        if pitch * digits[-1].stride != run:
+            break
         last = digits.pop()
-        run *= min(last.extent, -(-own[last.axis][1] // last.stride))
-    loops = tuple(Loop(min(d.extent, -(-own[d.axis][1] // d.stride)), own[d.axis][0] * d.stride * bits // 8) for d in digits)
-    return loops, max(1, run * bits // 8)
+        whole = last.stride == 1 and last.extent >= live
+        run *= stored if store and whole else last.extent
+    loops = []
+    for d in [*([] if piece is None else merged(element)), *digits]:
+        pitch, live, _ = pitch_of[d.axis]
+        loops.append(Loop(min(d.extent, -(-live // d.stride)), pitch * d.stride * bits // 8))
+    return tuple(loops), max(1, run * bits // 8)
