@@ -8,10 +8,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from tcptune.errors import RuleViolation, WorkError
 from tcptune.ir.algebra_cases import evaluate, explore, same_cells
-from tcptune.ir.algebra_terms import Term, from_terms, live_terms, regular, remove, simplify, split_terms, terms_of
+from tcptune.ir.algebra_terms import Term, digits_used_once, from_terms, live_terms, regular, remove, simplify, split_terms, terms_of
 from tcptune.ir.cells import cells_at
 from tcptune.ir.mapping import Mapping, Modulo, Padding, Resize, Stride, Symbol
 
@@ -78,14 +79,39 @@ def live_size(m: Mapping) -> int:
 
 @lru_cache(maxsize=_CACHE)
 def is_broadcast_free(m: Mapping) -> bool:
-    """Whether no two live positions hold the same index; digits that overlap count as repeating."""
-    reach: dict[Mapping, int] = {}
-    for term in reversed(live_terms(m)):
-        operand = term.operand
-        if operand is None or term.weight < reach.get(operand, 1):
-            return False
-        reach[operand] = reach.get(operand, 1) + term.weight * (term.extent - 1)
-    return all(isinstance(operand, Symbol) or is_broadcast_free(operand) for operand in reach)
+    """Whether no two live positions hold the same index.
+
+    Decided on digits. Digits that occur twice, and parts of a group that repeats cut inside its factors, are looked at position by position
+    if there are not too many, and count as repeating otherwise.
+    """
+    if digits_used_once(m):
+        reach: dict[Mapping, int] = {}
+        for term in reversed(live_terms(m)):
+            operand = term.operand
+            if operand is None or term.weight < reach.get(operand, 1):
+                return False
+            reach[operand] = reach.get(operand, 1) + term.weight * (term.extent - 1)
+        if all(_holds_no_index_twice(operand) for operand in reach):
+            return True
+    if m.size > _ENUMERATION_LIMIT:
+        return False
+    held = _held_indices(m, tuple(m.axes))
+    return bool(np.unique(held, axis=1).shape[1] == held.shape[1])
+
+
+def _held_indices(m: Mapping, axes: tuple[str, ...]) -> npt.NDArray[np.int64]:
+    """Coordinates of all live positions, a row an axis, sorted; looks at every position."""
+    cells = cells_at(m, np.arange(m.size, dtype=np.int64))
+    count = int(np.count_nonzero(cells.live))
+    rows = [cells.coords[n][cells.live] if n in cells.coords else np.zeros(count, np.int64) for n in axes]
+    held = np.stack(rows or [np.zeros(count, np.int64)])
+    return held[:, np.lexsort(held)]
+
+
+def _holds_no_index_twice(operand: Mapping) -> bool:
+    while isinstance(operand, (Padding, Resize)):  # a part of something that does not repeat does not repeat
+        operand = operand.inner
+    return isinstance(operand, Symbol) or is_broadcast_free(operand)
 
 
 @lru_cache(maxsize=_CACHE)
@@ -165,9 +191,16 @@ def contains(m: Mapping, part: Mapping) -> bool:
 
 @lru_cache(maxsize=_CACHE)
 def is_permutation_of(a: Mapping, b: Mapping) -> bool:
-    """Whether both have the same size and hold the same indices equally often, in whatever order and with padding wherever it is."""
+    """Whether both have the same size and hold the same indices equally often, in whatever order and with padding wherever it is.
+
+    Decided on digits; mappings in which a digit occurs twice are looked at position by position if they are small, and are no
+    permutations otherwise.
+    """
     if a.size != b.size:
         return False
+    if not (digits_used_once(a) and digits_used_once(b)):
+        axes = tuple(sorted({*a.axes, *b.axes}))
+        return a.size <= _ENUMERATION_LIMIT and np.array_equal(_held_indices(a, axes), _held_indices(b, axes))
     left = live_terms(b)
     for term in live_terms(a):
         found = remove(left, term)

@@ -88,7 +88,9 @@ def simplify(m: Mapping) -> Mapping:
         for part in (p for group in parts for p in factors(group)):
             operand, weight = strip_digits(part)
             terms.append(Term(None if isinstance(part, Broadcast) else operand, weight, part.size))
-        found = from_terms(terms)
+        found = pair(*factors(from_terms(terms)))
+        if found is not m:  # digits that met may have completed an operand, which opens now
+            found = simplify(found)
         m._memo["simple"] = found
     return found
 
@@ -100,7 +102,7 @@ def regular(m: Mapping) -> bool:
     """
     found: bool | None = m._memo.get("regular")
     if found is None:
-        found = _one_kind(m) and _digits_used_once(m)
+        found = _one_kind(m) and digits_used_once(m)
         m._memo["regular"] = found
     return found
 
@@ -110,7 +112,8 @@ def _one_kind(m: Mapping) -> bool:
     return len(kinds) <= 1
 
 
-def _digits_used_once(m: Mapping) -> bool:
+def digits_used_once(m: Mapping) -> bool:
+    """Whether no digit of an axis or operand occurs twice, operands inside operands included."""
     used: dict[Mapping, list[tuple[int, int]]] = {}
     seen: set[Mapping] = set()
     waiting = [m]
@@ -151,6 +154,8 @@ def padded(inner: Mapping, like: Padding) -> Mapping:
     n = like.n
     if n == inner.size:
         return inner
+    if isinstance(inner, Padding) and inner.kind is like.kind:
+        inner = inner.inner
     parts = factors(inner)
     minor: list[Mapping] = []
     while len(parts) > 1 and n % parts[-1].size == 0:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tcptune.errors import RuleViolation
 from tcptune.ir.algebra_cases import Box, Form, evaluate, explore
-from tcptune.ir.algebra_terms import digit, simplify
+from tcptune.ir.algebra_terms import simplify
 from tcptune.ir.cells import operand_key, strip_digits
 from tcptune.ir.mapping import Broadcast, Mapping, Modulo, Padding, Pair, Resize, Stride, Symbol, factors, pair
 from tcptune.model.movement import carried_digits
@@ -222,7 +222,7 @@ class _Layout:
         return out
 
     def _incompatible(self, term: Mapping, operand: Mapping) -> RuleViolation:
-        held = ", ".join(str(digit(operand, s.weight, s.extent)) for s in reversed(self.segments(operand)))
+        held = ", ".join(f"{operand}{f' / {s.weight}' * (s.weight > 1)} % {s.extent}" for s in reversed(self.segments(operand)))
         return RuleViolation(
             "SEQ-017",
             f"the buffer {self.buffer} and the stream cut {operand} at places that have no common refinement",

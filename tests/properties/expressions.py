@@ -96,3 +96,36 @@ def nearby(draw: st.DrawFn, m: Mapping) -> Mapping:
             return Padding(other, m.size)
         return Resize(other, m.size)
     return draw(rewritten(m))
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> tuple[Mapping, Mapping, Mapping]:
+    """A buffer with the Time and Packet of a stream: digits of the buffer in some order, sometimes padded, repeated or cut elsewhere."""
+    buffer = draw(mappings(5))
+    terms = [t for term in buffer.terms() for t in _pieces(draw, term)]
+    chosen = draw(st.permutations(terms))[:6]
+    if draw(st.integers(0, 3)) == 0:
+        chosen = [*chosen, draw(_ATOMS)]
+    if draw(st.integers(0, 3)) == 0 and chosen:
+        place = draw(st.integers(0, len(chosen) - 1))
+        chosen[place] = Padding(chosen[place], chosen[place].size + draw(st.integers(0, 4)))
+    if draw(st.integers(0, 5)) == 0 and chosen:
+        place = draw(st.integers(0, len(chosen) - 1))
+        chosen[place] = Resize(chosen[place], draw(st.integers(1, chosen[place].size)))
+    cut = draw(st.integers(0, len(chosen)))
+    time, packet = _list(chosen[:cut]), _list(chosen[cut:])
+    if time.size * packet.size > MAX_POSITIONS:
+        packet = Broadcast(1)
+    return buffer, time, packet
+
+
+def _pieces(draw: st.DrawFn, term: Mapping) -> list[Mapping]:
+    n = draw(st.sampled_from(divisors(term.size)))
+    return [Stride(term, n), Modulo(term, n)] if 1 < n < term.size else [term]
+
+
+def _list(terms: list[Mapping]) -> Mapping:
+    result: Mapping = Broadcast(1)
+    for term in reversed(terms):
+        result = Pair(term, result)
+    return result
