@@ -11,7 +11,7 @@ from tcptune.exec import check_views
 from tcptune.exec.checked import Bound, CheckedStep
 from tcptune.ir import steps as s
 from tcptune.ir.types import TensorType, dtype
-from tcptune.model.engines.dma import check_context, check_transfer
+from tcptune.model.engines.dma import check_context, check_tile_starts, check_transfer
 from tcptune.model.hardware import Hardware
 from tcptune.model.redistribution import Route, check_asymmetric, check_hbm_shuffle, check_plan
 from tcptune.model.tiles import split_out
@@ -33,9 +33,20 @@ def check_move(checker: Checker, step: s.KernelStep) -> CheckedStep:
     return check(checker, step)
 
 
-def _moved(step: Any, source: Bound, dest: TensorType, *, into: Bound | None = None) -> CheckedStep:
+def _element_starts(checker: Checker, bound: Bound) -> set[int]:
+    """Element positions at which a tile begins, over all turns of the enclosing loops."""
+    starts = {0}
+    for view in bound.views:
+        if view.level == "element":
+            values = {view.stride * int(v) for v in checker.start_values(view.start)}
+            starts = {a + b for a in starts for b in values}
+    return starts
+
+
+def _moved(checker: Checker, step: Any, source: Bound, dest: TensorType, *, into: Bound | None = None) -> CheckedStep:
     """A plain transfer to a new tensor, or into an existing one."""
     transfer = check_transfer(source.type, dest, step.context)
+    check_tile_starts(source.type, dest, _element_starts(checker, source), _element_starts(checker, into) if into is not None else ())
     if into is not None:
         return CheckedStep(step, (source,), target=into, transfers=(transfer,))
     made_up = frozenset(_axes(dest)) - frozenset(_axes(source.type))
@@ -58,18 +69,18 @@ def _to_dm(checker: Checker, step: s.ToDm) -> CheckedStep:
         raise RuleViolation("DMA-004", message, expected=source.type.chip, got=chip, also=("DMA-002",))
     check_context(source.type.tier, "Dm", step.context)
     checker.require_placement(step.let, dest)
-    return _moved(step, source, dest)
+    return _moved(checker, step, source, dest)
 
 
 def _to_hbm(checker: Checker, step: s.ToHbm) -> CheckedStep:
     source = checker.scope.find(step.source)
     chip = step.chip if step.chip is not None else source.type.chip
-    return _moved(step, source, TensorType("Hbm", source.type.dtype, step.element, chip))
+    return _moved(checker, step, source, TensorType("Hbm", source.type.dtype, step.element, chip))
 
 
 def _to_host(checker: Checker, step: s.ToHost) -> CheckedStep:
     source = checker.scope.find(step.source)
-    return _moved(step, source, TensorType("Host", source.type.dtype, step.element))
+    return _moved(checker, step, source, TensorType("Host", source.type.dtype, step.element))
 
 
 def _to_hbm_view(checker: Checker, step: s.ToHbmView) -> CheckedStep:
@@ -78,7 +89,7 @@ def _to_hbm_view(checker: Checker, step: s.ToHbmView) -> CheckedStep:
         raise RuleViolation("DMA-001", f"to_hbm_view writes an HBM tensor; {into.name} is in {into.type.tier}", also=("MOVE-001",))
     if not into.mutable:
         raise RuleViolation("MAP-024", f"{into.name} is a read view; nothing is written through it", also=("KERNEL-031",))
-    return _moved(step, source, into.type, into=into)
+    return _moved(checker, step, source, into.type, into=into)
 
 
 # redistribution
@@ -107,6 +118,7 @@ def _into_view(checker: Checker, step: s.Redistribute, source: Bound, route: Rou
     tensor = checker.scope.find(step.into.tensor)
     view = check_views.tile_of(tensor, step.into.tile, checker.start_values(step.into.tile.start), f"{tensor.name} tile")
     transfer = _relayout(route.footprint, view.type, step.context)
+    check_tile_starts(source.type, view.type, _element_starts(checker, source), _element_starts(checker, view))
     return CheckedStep(step, (source,), target=view, transfers=(transfer,), route=route)
 
 

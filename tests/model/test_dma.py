@@ -7,7 +7,7 @@ import pytest
 from tcptune.errors import RuleViolation
 from tcptune.ir.axes import Axes
 from tcptune.ir.types import TensorType
-from tcptune.model.engines.dma import check_transfer
+from tcptune.model.engines.dma import check_tile_starts, check_transfer
 from tcptune.model.memory.command_model import DMN_STRIDE, SLICE_STRIDE
 from tcptune.model.memory.descriptors import EngineKey
 from tests.model.memory.tensors import dm, hbm
@@ -101,3 +101,14 @@ def test_every_byte_of_a_plan_is_moved_once() -> None:
                 written.update(range(place, place + command.packet_bytes))
                 moved += command.packet_bytes
     assert moved == len(written) == 1000 * 24
+
+
+def test_tiles_start_on_bank_words() -> None:
+    source, dest = hbm(VECTOR, "A", "bf16"), dm(VECTOR, "A / 8", "A % 8", "bf16")
+    check_tile_starts(source, dest, source_starts=(0, 4, 8), dest_starts=(4,))
+    with pytest.raises(RuleViolation) as refusal:
+        check_tile_starts(source, dest, source_starts=(0, 2), dest_starts=())
+    assert (refusal.value.rule, refusal.value.got) == ("DMA-020", "4 bytes")
+    with pytest.raises(RuleViolation) as refusal:
+        check_tile_starts(dest, dest, source_starts=(2,), dest_starts=(2,))
+    assert refusal.value.rule == "DMA-005"

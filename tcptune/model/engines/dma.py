@@ -169,6 +169,21 @@ def _check_hbm_side(loops: Iterable[MoveDigit], first_bits: int, bits: int) -> N
             _misaligned("DMA-020", f"the source stride of {digit.term}", digit.source[ELEMENT] * bits / 8)
 
 
+def check_tile_starts(source: TensorType, dest: TensorType, source_starts: Iterable[int], dest_starts: Iterable[int]) -> None:
+    """Starts of the tiles that a transfer into DM reads and writes, in elements of Element, over all turns of the loops around it.
+
+    Raises:
+        RuleViolation: DMA-020 for an HBM tile, DMA-005 for a DM tile that does not start on a bank word.
+    """
+    if dest.tier != "Dm":
+        return
+    sides = (("DMA-020", "source", source_starts if source.tier == "Hbm" else ()), ("DMA-005", "destination", dest_starts))
+    for rule, side, starts in sides:
+        for start in starts:
+            if start * dest.dtype.bits % (8 * RNGD.dma_alignment_bytes):
+                _misaligned(rule, f"the start of the {side} tile", start * dest.dtype.bits / 8)
+
+
 def _misaligned(rule: str, what: str, length_bytes: float) -> None:
     word = RNGD.dma_alignment_bytes
     nearest = -(-length_bytes // word) * word
