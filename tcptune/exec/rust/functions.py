@@ -66,6 +66,7 @@ def call_function(
         raise frame.source.error(at, "RUST-006", f"{function.name} takes {len(parameters)} arguments, got {len(arguments)}")
     values = [frame.value(node) for node in arguments]
     inner.types.parameters = _type_parameters(frame, function, at, types, parameters, values)
+    inner.types.unbound = frozenset(_generic_names(frame, function)) - inner.types.parameters.keys()
     for parameter, value, node in zip(parameters, values, arguments, strict=True):
         inner.variables[parameter.name] = _passed(inner, parameter, value, frame, node)
     body = function.node.child_by_field_name("body")
@@ -108,11 +109,6 @@ def _type_parameters(
         tensor = value.tensor if isinstance(value, View | Pending) else value
         if isinstance(tensor, Tensor):
             _unify(frame, parameter, tensor, [n for n in names if n not in bound], bound)
-    missing = [n for n in names if n not in bound]
-    if missing:
-        raise frame.source.error(
-            at, "RUST-004", f"nothing determines {missing[0]} of {function.name}", hint=f"{function.name}::<{', '.join(names)}>(…)"
-        )
     return bound
 
 

@@ -47,10 +47,16 @@ class TensorHint:
 
 @dataclass
 class TypeReader:
-    """Reads type expressions inside one function; `parameters` are the type parameters of a helper function under its call."""
+    """Reads type expressions inside one function.
+
+    Attributes:
+        parameters: what the type parameters of a helper function stand for under its call.
+        unbound: type parameters that the call does not determine; using one is an error, not having one is none.
+    """
 
     module: Module
     parameters: Dict[str, TypeArgument] = field(default_factory=dict)
+    unbound: frozenset[str] = frozenset()
     open_aliases: tuple[str, ...] = ()
 
     def mapping(self, node: Node) -> Mapping:
@@ -70,6 +76,9 @@ class TypeReader:
             raise source.error(node, "RUST-004", "this mapping cannot be inferred here", hint="write it out, or annotate the `let`")
         if node.type not in ("type_identifier", "identifier", "primitive_type"):
             raise source.error(node, "RUST-005", f"{name!r} is no mapping", hint="write m![…] or the name of a type alias")
+        if name in self.unbound:
+            hint = "write it in the call: helper::<…>(…)"
+            raise source.error(node, "RUST-004", f"the call does not determine the type parameter {name}", hint=hint)
         found = self.named(name)
         if isinstance(found, Mapping):
             return found
@@ -87,7 +96,7 @@ class TypeReader:
             return None
         if name in self.open_aliases:
             raise self.module.source.error(node, "RUST-005", f"type {name} is defined by itself")
-        inner = TypeReader(self.module, {}, (*self.open_aliases, name))
+        inner = TypeReader(self.module, open_aliases=(*self.open_aliases, name))
         return inner.argument(node)
 
     def argument(self, node: Node) -> TypeArgument:
