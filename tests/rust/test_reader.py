@@ -74,33 +74,43 @@ fn copy<E: M>(device: &mut Device, d: &DmTensor<i32, Chip, Cluster, Slice, E>) -
 
 
 def test_a_helper_may_take_a_stream_and_return_one() -> None:
-    helper = "fn stage<'l, const T: Tu>(s: FetchTensor<'l, T, i32, Chip, Cluster, Slice, m![1], Inner>) -> CollectTensor<'l, T> { s.collect::<m![1], Inner>() }\n"
-    body = f"{LOAD} let s = device.main.begin(d.view()).fetch::<m![1], Inner>(); let y = stage(s).commit_trim::<Inner>().commit::<Inner>(); {STORE}"
+    helper = """
+fn stage<'l, const T: Tu>(s: FetchTensor<'l, T, i32, Chip, Cluster, Slice, m![1], Inner>) -> CollectTensor<'l, T> {
+    s.collect::<m![1], Inner>()
+}
+"""
+    begin = "let s = device.main.begin(d.view()).fetch::<m![1], Inner>();"
+    body = f"{LOAD} {begin} let y = stage(s).commit_trim::<Inner>().commit::<Inner>(); {STORE}"
     (_, unit, _) = _kernel(body, more=helper).steps
     assert isinstance(unit, s.TensorUnit)
     assert isinstance(unit.ops[0], Fetch) and isinstance(unit.ops[1], Collect)
 
 
 def test_a_type_parameter_that_nothing_determines_is_an_error_where_it_is_used() -> None:
-    helper = "fn copy<E: M>(device: &mut Device, d: &DmTensor<i32, Chip, Cluster, Slice, Inner>) -> DmTensor<i32, Chip, Cluster, Slice, E> { d.to_dm(&mut device.tdma) }\n"
+    helper = """
+fn copy<E: M>(device: &mut Device, d: &DmTensor<i32, Chip, Cluster, Slice, Inner>) -> DmTensor<i32, Chip, Cluster, Slice, E> {
+    d.to_dm(&mut device.tdma)
+}
+"""
     with pytest.raises(RustError) as caught:
         _kernel(f"{LOAD} let y = copy(device, &d); {STORE}", more=helper)
     assert caught.value.rule == "RUST-004" and "E" in caught.value.message
 
 
 LOOP_PARAMETERS = "x: &HbmTensor<i32, Chip, m![Group, A]>"
-LOOP_HEAD = "let d = x.to_dm::<Cluster, Slice, m![Group, A % 8]>(&mut device.tdma); let mut out: DmTensor<i32, Chip, Cluster, Slice, m![Group, A % 8]> = DmTensor::new();"
+LOOP_HEAD = """
+    let d = x.to_dm::<Cluster, Slice, m![Group, A % 8]>(&mut device.tdma);
+    let mut out: DmTensor<i32, Chip, Cluster, Slice, m![Group, A % 8]> = DmTensor::new();
+"""
 
 
 def _loop(head: str, start: str, more: str = "") -> s.Loop:
     part = f"d.view().tile::<m![Group], 1, m![1 # 4, A % 8]>({start})"
     target = f"out.view_mut().tile::<m![Group], 1, m![1 #{{!}} 4, A % 8]>({start})"
     pass_ = f"device.main.begin({part}).fetch::<m![1], Inner>().collect::<m![1], Inner>().commit_trim::<Inner>().commit_view({target});"
-    kernel = _kernel(
-        f"{LOOP_HEAD} {head} {{ {more} {pass_} }} out.to_hbm(&mut device.tdma)", LOOP_PARAMETERS, "HbmTensor<i32, Chip, m![Group, A]>"
-    )
-    loop = next(step for step in kernel.steps if isinstance(step, s.Loop))
-    return loop
+    body = f"{LOOP_HEAD} {head} {{ {more} {pass_} }} out.to_hbm(&mut device.tdma)"
+    kernel = _kernel(body, LOOP_PARAMETERS, "HbmTensor<i32, Chip, m![Group, A]>")
+    return next(step for step in kernel.steps if isinstance(step, s.Loop))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +156,9 @@ def test_other_bounds_are_refused(bound: str) -> None:
 
 
 def test_new_takes_its_type_from_the_helper_it_is_passed_to() -> None:
-    helper = f"fn copy(device: &mut Device, d: &DmTensor<i32, Chip, Cluster, Slice, Inner>, out: &mut DmTensor<i32, Chip, Cluster, Slice, Inner>) {{ {COPY.replace('let y = ', '').replace('commit::<Inner>()', 'commit_view(out.view_mut())')} }}\n"
+    ended = COPY.replace("let y = ", "").replace("commit::<Inner>()", "commit_view(out.view_mut())")
+    tensor = "DmTensor<i32, Chip, Cluster, Slice, Inner>"
+    helper = f"fn copy(device: &mut Device, d: &{tensor}, out: &mut {tensor}) {{ {ended} }}\n"
     kernel = _kernel(f"{LOAD} let mut y = DmTensor::new(); copy(device, &d, &mut y); {STORE}", more=helper)
     new = kernel.steps[1]
     assert isinstance(new, s.NewDm) and str(new.slice) == "A / 8"
@@ -160,8 +172,8 @@ def test_new_without_any_type_is_refused() -> None:
 
 def test_several_results_are_a_tuple() -> None:
     returns = "(HbmTensor<i32, Chip, m![A]>, HbmTensor<i32, Chip, m![A]>)"
-    first = "let p: HbmTensor<i32, Chip, m![A]> = y.to_hbm(&mut device.tdma); let q: HbmTensor<i32, Chip, m![A]> = d.to_hbm(&mut device.tdma); (p, q)"
-    assert _kernel(f"{LOAD} {COPY} {first}", returns=returns).outputs == ("p", "q")
+    stores = [f"let {n}: HbmTensor<i32, Chip, m![A]> = {t}.to_hbm(&mut device.tdma);" for n, t in (("p", "y"), ("q", "d"))]
+    assert _kernel(f"{LOAD} {COPY} {' '.join(stores)} (p, q)", returns=returns).outputs == ("p", "q")
 
 
 def test_a_function_without_result_writes_its_mutable_parameter() -> None:
@@ -170,7 +182,13 @@ def test_a_function_without_result_writes_its_mutable_parameter() -> None:
 
 
 def test_notes_carry_what_rust_has_no_place_for() -> None:
-    notes = "//! tcptune kernel: my.dot\n//! tcptune oracle: einsum a,a->\n//! tcptune tolerance: form=max rel=0.02 abs=0.5\n//! tcptune fill x: A % 3\n//! tcptune values y: [1, 2.5]\n"
+    notes = """\
+//! tcptune kernel: my.dot
+//! tcptune oracle: einsum a,a->
+//! tcptune tolerance: form=max rel=0.02 abs=0.5
+//! tcptune fill x: A % 3
+//! tcptune values y: [1, 2.5]
+"""
     kernel = read_kernel(notes + DOT)
     assert (kernel.name, kernel.oracle) == ("my.dot", "einsum a,a->")
     assert kernel.tolerance is not None and (kernel.tolerance.form, kernel.tolerance.rel, kernel.tolerance.abs) == ("max", 0.02, 0.5)

@@ -16,7 +16,8 @@ from tcptune.exec.rust.source import Source
 from tcptune.ir.axes import Axes
 
 NOTE = re.compile(r"^//! tcptune (?P<key>[a-z]+)(?: (?P<name>\w+))?: (?P<value>.*)$", re.MULTILINE)
-"""A header line that carries what Rust cannot say: ``//! tcptune oracle: …``, ``tolerance``, ``fill NAME``, ``init NAME``, ``values NAME``, ``kernel``."""
+"""A header line that carries what Rust cannot say: ``//! tcptune KEY: …`` with KEY ``kernel``, ``oracle``, ``tolerance``, or ``fill``,
+``init``, ``values`` and the name of an input."""
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|[0-9][0-9_]*)([iu](?:8|16|32|64|128|size))?\Z")
 

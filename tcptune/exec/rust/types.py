@@ -77,8 +77,8 @@ class TypeReader:
         if node.type not in ("type_identifier", "identifier", "primitive_type"):
             raise source.error(node, "RUST-005", f"{name!r} is no mapping", hint="write m![…] or the name of a type alias")
         if name in self.unbound:
-            hint = "write it in the call: helper::<…>(…)"
-            raise source.error(node, "RUST-004", f"the call does not determine the type parameter {name}", hint=hint)
+            message = f"the call does not determine the type parameter {name}"
+            raise source.error(node, "RUST-004", message, hint="write it in the call: helper::<…>(…)")
         found = self.named(name)
         if isinstance(found, Mapping):
             return found
