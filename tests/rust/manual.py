@@ -40,3 +40,30 @@ def _cut(lines: list[str], at: int) -> str:
         elif lines[i].startswith("pub fn ") and not lines[i - 1].startswith("#[device"):
             prelude.extend(lines[i : next(k for k in range(i, len(lines)) if lines[k] == "}") + 1])
     return "\n".join([*prelude, "", *lines[at : end + 1], ""])
+
+
+def function(name: str) -> str:
+    """A function that an example defines, with the axes before it, as a device function."""
+    lines = _lines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(f"fn {name}("))
+    axes = max(i for i in range(at) if lines[i].startswith("axes!["))
+    end = next(i for i in range(at, len(lines)) if lines[i] == "}")
+    text = "\n".join(lines[at : end + 1])
+    if "device: &mut Device" not in text:
+        text = text.replace("(", "(\n    device: &mut Device,", 1)
+    chips = 4 if "m![ChipAxis]" in text or "m![HbmChip]" in text else 1
+    return f"{lines[axes]}\n#[device(chip = {chips})]\n{text}\n"
+
+
+def page(name: str) -> str:
+    """The whole example of a device function as the book prints it, attributes and `main` included."""
+    lines = _lines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(f"pub fn {name}("))
+    start = max(
+        i
+        for i in range(at)
+        if lines[i].startswith(("#![", "use furiosa_opt_std")) and not lines[i - 1].startswith(("#![", "extern", "axes!"))
+    )
+    main = next((i for i in range(at, at + 120) if "async fn main" in lines[i]), at)
+    end = next(i for i in range(main, len(lines)) if lines[i] == "}")
+    return "\n".join(lines[start : end + 1]) + "\n"

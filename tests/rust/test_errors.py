@@ -64,6 +64,7 @@ BROKEN = {
         "collect::<m![A / 8]",
         "COLLECT-002",
     ),
+    "chip size of a parameter": ("x: &HbmTensor<bf16, Chip, m![A]>", "x: &HbmTensor<bf16, m![4], m![A]>", "x: &Hbm", "HW-008"),
     "slice size": ("m![1 # 256]", "m![1 # 250]", "to_dm::<Cluster, Slice", "HW-007"),
 }
 

@@ -86,3 +86,33 @@ def test_a_collective_computes_the_sum_its_chapter_states(level: str, name: str)
         copies = stored.reshape(-1, want.size)
         assert all(np.array_equal(copy, want.reshape(-1)) for copy in copies)
     assert compile_checked(checked).makespan > 0
+
+
+MOVEMENTS = [
+    "transpose_simple",
+    "chip_shuffle",
+    "hbm_chip_shuffle",
+    "cluster_swap",
+    "chip_slice",
+    "cluster_slice",
+    "fused_redistribution",
+    "sub_context_chip_slice",
+    "sub_context_cluster_slice",
+    "scatter_minimal",
+    "gather_minimal",
+    "gather_unscaled",
+    "named_broadcast",
+    "store_pass",
+]
+
+
+@pytest.mark.parametrize("name", MOVEMENTS)
+def test_an_example_of_data_movement_is_read_and_accepted(name: str) -> None:
+    assert check_rust(read_rust(manual.function(name))).steps
+
+
+@pytest.mark.parametrize("name", ["rolled", "software_pipelined", "unrolled"])
+def test_a_whole_page_copied_from_the_book_is_read(name: str) -> None:
+    text = manual.page(name)
+    assert "async fn main()" in text and "#![feature" in text
+    assert check_rust(read_rust(text)).kernel.name == name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tcptune.errors import InputError, RuleViolation
 from tcptune.exec.check import Checker, check_kernel, trip_count
 from tcptune.exec.checked import CheckedKernel, CheckedStep
@@ -39,11 +41,13 @@ def _located(rust: RustKernel, cause: RuleViolation | InputError, hw: Hardware) 
 
 
 def _failing_offset(rust: RustKernel, hw: Hardware) -> int:
-    """Byte offset of the first call that a fresh checker refuses; 0 where a parameter or the result is at fault."""
-    try:
-        checker = Checker(rust.kernel, hw)
-    except (RuleViolation, InputError):
-        return 0
+    """Byte offset of the first parameter or call that a fresh checker refuses; 0 where the result is at fault."""
+    checker = Checker(replace(rust.kernel, inputs=()), hw)
+    for entry in rust.kernel.inputs:
+        try:
+            checker.add_input(entry.name, entry.type)
+        except (RuleViolation, InputError):
+            return rust.parameters.get(entry.name, 0)
     failing = _first_failing(checker, rust.kernel.steps, ())
     if failing is None:
         return 0

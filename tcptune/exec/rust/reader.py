@@ -30,12 +30,14 @@ class RustKernel:
         kernel: its steps; not checked yet.
         spans: the statement behind every step, by the step's path.
         annotations: types the text states although they follow from the values.
+        parameters: byte offset of every input's parameter.
         source: the text, for errors.
     """
 
     kernel: Kernel
     spans: Dict[StepPath, Span]
     annotations: tuple[Annotation, ...]
+    parameters: Dict[str, int]
     source: Source
 
 
@@ -79,7 +81,8 @@ def _read(source: Source, function: str | None) -> RustKernel:
         module.notes.get(("oracle", "")),
         _tolerance(module),
     )
-    return RustKernel(kernel, emitter.spans, tuple(emitter.annotations), source)
+    parameters = {p.name: p.node.start_byte for p in parameters_of(frame, device)}
+    return RustKernel(kernel, emitter.spans, tuple(emitter.annotations), parameters, source)
 
 
 def _inputs(frame: Frame, device: Function) -> tuple[KernelInput, ...]:
