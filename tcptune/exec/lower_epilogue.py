@@ -6,7 +6,8 @@ file, and read from there. A pass that is not the last one commits the accumulat
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tcptune.errors import RuleViolation
@@ -110,24 +111,79 @@ def _operands(layout: Layout, plan: EpiloguePass, time: list[Digit], live: list[
 
 
 def stage_operand(step: EpilogueOp, held: list[Digit], clusters: tuple[Digit, ...], slices: tuple[Digit, ...], layout: Layout) -> Steps:
-    """Steps that bring one operand into the register file (`register_name`), a slice's part in the order of `held`."""
+    """Steps that bring one operand into the register file (`register_name`), a slice's part in the order of `held`.
+
+    Where neighbouring slices need the same part, the load gives each of them a flit of it and the Switch Engine hands the flits round.
+    """
     texts, name = layout.texts(None), str(step.operand)
     element = operand_dtype(layout.candidate.workload)
     lanes = layout.hw.vector_ways[0]
     last = held[-1] if held else Digit("", 1, 1)
-    piece = last.inner(min(lanes, last.extent & -last.extent))
-    time = expression(without(held, piece), texts)
+    piece = last.inner(min(lanes, _power_of_two(last.extent)))
+    ring = _ring(without(held, piece), slices, step.axes)
+    loaded = without(held, piece) if ring is None else ring.loaded
+    time = expression(loaded, texts)
     width = write_width(layout, piece.extent, element)
-    packet = padded_packet([piece], width, texts)
-    flit = padded_packet([piece], lanes, texts)
-    stored = packet if time == "1" else f"{time}, {packet}"
+    packet, flit = padded_packet([piece], width, texts), padded_packet([piece], lanes, texts)
+    stored = packet if not loaded else f"{time}, {packet}"
     ops: Steps = [{"op": "fetch", "time": time, "packet": packet}]
     if element != layout.accumulator:
         ops.append({"op": "fetch_cast", "dtype": layout.accumulator.name})
+    if ring is not None:
+        time = expression([*loaded, *ring.spread], texts)
+        config = {"Broadcast1": {"slice1": positions(ring.spread), "slice0": ring.inner}}
+        ops.append({"op": "switch", "slice": expression(slices, texts), "time": time, "config": config})
     ops.append({"op": "collect", "time": time, "packet": flit})
     ops.append({"op": "to_vrf", "element": flit if time == "1" else f"{time}, {flit}"})
-    place = {"cluster": expression(clusters, texts), "slice": expression(slices, texts), "element": stored}
+    load_slices = slices if ring is None else ring.slices
+    place = {"cluster": expression(clusters, texts), "slice": expression(load_slices, texts), "element": stored}
     return [
         {"let": f"{name}_dm", "op": "to_dm", "from": name, **place},
         {"let": register_name(step), "context": "sub", "begin": f"{name}_dm", "ops": ops},
     ]
+
+
+LONGEST_RING = 128
+"""Slices of the longest ring over which an operand is handed round; a whole ring of 256 costs extra (VT-010)."""
+
+CYCLES_PER_REPLICATED_FLIT = 37
+"""Load time of eight bf16 elements to every slice of a cluster: 256 * 16 B at 110 B a cycle (VT-022)."""
+
+
+@dataclass(frozen=True)
+class _Ring:
+    """How neighbouring slices share the load of one operand.
+
+    Attributes:
+        loaded: digits of the operand that every slice loads.
+        spread: digits that lie over the ring at the load and in Time after the switch, filler first.
+        slices: the Slice level of the load.
+        inner: slices inside one step of the ring.
+    """
+
+    loaded: list[Digit]
+    spread: list[Digit]
+    slices: tuple[Digit, ...]
+    inner: int
+
+
+def _ring(block: list[Digit], slices: tuple[Digit, ...], own: tuple[str, ...]) -> _Ring | None:
+    """The ring over the innermost slices that share a part, if handing round is faster than loading copies."""
+    inner = 1
+    for place in range(len(slices) - 1, -1, -1):
+        digit = slices[place]
+        if digit.axis in own or not digit.axis:
+            inner *= digit.extent
+            continue
+        last = block[-1] if block else Digit("", 1, 1)
+        shared = last.inner(math.gcd(_power_of_two(last.extent), digit.extent))
+        flits = positions(block)
+        if shared.extent == 1 or digit.extent > min(LONGEST_RING, flits * CYCLES_PER_REPLICATED_FLIT):
+            return None
+        spread = [d for d in (Digit("", 1, digit.extent // shared.extent), shared) if d.extent > 1]
+        return _Ring(without(block, shared), spread, (*slices[:place], *spread, *slices[place + 1 :]), inner)
+    return None
+
+
+def _power_of_two(n: int) -> int:
+    return n & -n
