@@ -20,6 +20,7 @@ import re
 from collections.abc import Mapping as Dict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -180,6 +181,7 @@ def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str]) -> 
     stages = [p.strip() for p in (found.group(3) or "").split("|")[1:]] + (["relu"] if found.group(1) else [])
     for stage in stages:
         values, bound = _epilogue(stage, values, bound, output, arrays, kernel)
+        values = _wrapped(values) if integer else values
     return Reference(values, bound)
 
 
@@ -189,8 +191,12 @@ def _sizes(subscripts: list[str], operands: list[Floats]) -> dict[str, int]:
 
 def _exact_einsum(spec: str, operands: list[Floats]) -> Floats:
     """Integer contraction modulo 2^32, as signed numbers."""
-    total = np.einsum(spec, *[o.astype(np.int64) for o in operands])
-    return np.asarray((total + 2**31) % 2**32 - 2**31, dtype=np.float64)
+    return _wrapped(np.einsum(spec, *[o.astype(np.int64) for o in operands]))
+
+
+def _wrapped(values: npt.NDArray[Any]) -> Floats:
+    """Whole numbers modulo 2^32, as signed ones."""
+    return np.asarray((values + 2**31) % 2**32 - 2**31, dtype=np.float64)
 
 
 def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: dict[str, Floats], kernel: Kernel) -> tuple[Floats, Floats]:
