@@ -9,7 +9,7 @@ from tcptune.ir.types import DType, TensorType
 from tcptune.reports.rust.device import function_name
 from tcptune.reports.rust.layout import Call, Chain, Sequence, binding, statement
 from tcptune.reports.rust.names import Identifiers
-from tcptune.reports.rust.reference import formula_of, power_of_two, reference_lines
+from tcptune.reports.rust.reference import ERROR_FUNCTION, formula_of, power_of_two, reference_lines
 
 SEED = 42
 """Seed of the random inputs, that of the manual's host programs."""
@@ -46,6 +46,8 @@ class _Host:
             lines += ["", *_PAD_ROWS]
         if self.formula is not None:
             lines += ["", *_for_tests(reference_lines(self.formula, self.kernel, self.names))]
+            if any(stage.kind == "gelu" for stage in self.formula.stages):
+                lines += ["", *_for_tests(ERROR_FUNCTION)]
         return "\n".join([*lines, "", *self._tests(), ""])
 
     def _main(self) -> list[str]:

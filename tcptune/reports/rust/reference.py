@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from tcptune.exec.oracle import ACCUMULATION_EPSILON, axes_of
+from tcptune.exec.oracle import ACCUMULATION_EPSILON, GATE_EPSILON, axes_of
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.types import TensorType
 from tcptune.reports.rust.layout import INDENT, MAX_WIDTH
@@ -21,8 +21,8 @@ _PERMUTE = re.compile(r"permute\s+(?P<inputs>[a-z]+)\s*->\s*(?P<output>[a-z]+)\s
 _CONSTANT = re.compile(r"(add|mul)\s+([-+0-9.eE]+)\Z")
 _OPERAND = re.compile(r"(?:bias|residual)\s*:\s*(\w+)\s*\(\s*([a-z]*)\s*\)\Z")
 _SMOOTH = {
-    "silu": "{v} = {v} / (1.0 + (-{v}).exp());",
-    "gelu": "{v} = 0.5 * {v} * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * ({v} + 0.044715 * {v}.powi(3))).tanh());",
+    "silu": "sum = sum / (1.0 + (-sum).exp());",
+    "gelu": "sum = 0.5 * sum * (1.0 + erf(sum / std::f64::consts::SQRT_2));",
 }
 _SMOOTH_SLOPE = 1.13
 
@@ -39,6 +39,24 @@ def power_of_two(value: float, rust_type: str) -> str:
 
 _ACCUMULATION = power_of_two(ACCUMULATION_EPSILON, "f64")
 _SMOOTH_EPSILON = power_of_two(2.0**-16, "f64")
+_GATE = power_of_two(GATE_EPSILON, "f64")
+
+ERROR_FUNCTION = [
+    "/// The error function to 1.5e-7 (Abramowitz and Stegun, 7.1.26).",
+    "fn erf(x: f64) -> f64 {",
+    "    let t = 1.0 / (1.0 + 0.3275911 * x.abs());",
+    "    let coefficients = [",
+    "        1.061405429,",
+    "        -1.453152027,",
+    "        1.421413741,",
+    "        -0.284496736,",
+    "        0.254829592,",
+    "    ];",
+    "    let series = coefficients.iter().fold(0.0, |sum, c| (sum + c) * t);",
+    "    (1.0 - series * (-x * x).exp()).copysign(x)",
+    "}",
+]
+"""Rust has no error function of its own."""
 
 
 @dataclass(frozen=True)
@@ -197,8 +215,8 @@ def _stage(stage: Stage, names: dict[str, str], dtypes: dict[str, str], loops: d
         other = _value(f"{names[stage.operand]}[{_flat(stage.axes, loops)}]", dtypes[stage.operand], floats)
         return [f"sum += {other};", rounding] if floats else [f"sum = sum.wrapping_add({other});"]
     if stage.kind in _SMOOTH:
-        slope = f"bound = {_SMOOTH_SLOPE!r} * bound + {_SMOOTH_EPSILON} * sum.abs();"
-        return [_SMOOTH[stage.kind].format(v="sum"), slope]
+        slope = f"bound = {_SMOOTH_SLOPE!r} * bound + {_GATE} * before + {_SMOOTH_EPSILON} * sum.abs();"
+        return ["let before = sum.abs();", _SMOOTH[stage.kind], slope]
     if stage.kind == "add":
         return [f"sum += {stage.constant!r};", rounding] if floats else [f"sum = sum.wrapping_add({int(stage.constant)});"]
     if not floats:
