@@ -6,8 +6,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+from tcptune.errors import ParseError
 from tcptune.exec.conformance.compare import matches
 from tcptune.exec.conformance.registry import Case, Mismatch, table
+from tcptune.ir.formula import evaluate
 from tcptune.ir.types import TIER_LEVELS
 from tcptune.model.calibration import MANUAL_DMA
 from tcptune.model.engines import dma
@@ -312,3 +314,18 @@ def topology(pes: int) -> tuple[int, int]:
     per_pe = HW.slices_per_cluster * HW.clusters_per_chip // HW.pes_per_chip
     clusters = max(1, pes * per_pe // HW.slices_per_cluster)
     return clusters, pes * per_pe // clusters
+
+
+@table("capacity_identities")
+def check_identities(case: Case) -> None:
+    """Every product of capacities in a row equals the numbers beside it; names stand for the facts of the list."""
+    names = {name: fact() for name, fact in FACTS.items()}
+    for row in case["rows"]:
+        stated = [cell for cell in row.values() if isinstance(cell, int | float) and not isinstance(cell, bool)]
+        for text in (part for cell in row.values() if isinstance(cell, str) and "*" in cell for part in cell.split("=")):
+            try:
+                value = evaluate(text, names)
+            except ParseError:
+                continue
+            if stated and not any(matches(value, number) for number in stated):
+                raise Mismatch(f"{text.strip()}: got {value}, expected {stated}")
