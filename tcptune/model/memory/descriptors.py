@@ -137,14 +137,15 @@ def _scaled(digit: MoveDigit, factor: int, extent: int) -> MoveDigit:
 
 
 def _per_engine(piece: _Piece, move: Move, local_is_source: bool, hbm_base: int) -> Iterator[tuple[EngineKey, Command]]:
-    """One command for every engine that a piece reaches; chips all do the same."""
+    """One command for every engine, cluster and chip that a piece reaches; chips that do the same are given once."""
     over_engines: list[MoveDigit] = []
     inside: list[MoveDigit] = []
     for digit in piece.loops:
-        step = _local(digit, local_is_source)
-        if step[CHIP] or (digit.source[CHIP] and digit.dest[CHIP]):
+        if digit.source[CHIP] and digit.dest[CHIP]:
             continue
-        (over_engines if step[CLUSTER] or step[SLICE] >= RNGD.slices_per_engine else inside).append(digit)
+        apart = any(side[CHIP] or side[CLUSTER] for side in (digit.source, digit.dest))
+        other_engine = _local(digit, local_is_source)[SLICE] >= RNGD.slices_per_engine
+        (over_engines if apart or other_engine else inside).append(digit)
     inside.sort(key=lambda d: _loop_order(_local(d, local_is_source)))
     for counts in product(*(range(d.extent) for d in over_engines)):
         source, dest = list(piece.source_base), list(piece.dest_base)
