@@ -80,7 +80,7 @@ def run(case: Case) -> None:
     except (RuleViolation, ParseError) as refusal:
         _compare_refusal(refusal, expect)
         return
-    expect_equal("verdict", "accept", expect["verdict"])
+    expect_equal("verdict", "accept", expect.get("verdict", "accept"))
     compare_final(chain.final, expect.get("final", {}), chain)
     compare_derived(chain, expect.get("derived", {}))
     execute(case, chain)
@@ -88,7 +88,7 @@ def run(case: Case) -> None:
 
 def _compare_refusal(refusal: RuleViolation | ParseError, expect: Dict[str, Any]) -> None:
     named = {refusal.rule, *getattr(refusal, "also", ())}
-    if expect["verdict"] == "accept":
+    if expect.get("verdict", "accept") == "accept":
         raise Mismatch(f"refused: {refusal.render()}")
     right = {expect["rule"], *expect.get("also_violates", ())}
     if not named & right:

@@ -35,7 +35,7 @@ def run(case: Case) -> None:
     except (RuleViolation, ParseError) as refusal:
         _compare_refusal(refusal, expect)
         return
-    if expect["verdict"] != "accept":
+    if expect.get("verdict", "accept") != "accept":
         raise Mismatch(f"accepted; expected a refusal by {expect.get('rule')}")
     compare_facts(checked, expect)
     if "values" in expect or "samples" in expect or has_oracle(kernel):
@@ -43,7 +43,7 @@ def run(case: Case) -> None:
 
 
 def _compare_refusal(refusal: RuleViolation | ParseError, expect: Dict[str, Any]) -> None:
-    if expect["verdict"] == "accept":
+    if expect.get("verdict", "accept") == "accept":
         raise Mismatch(f"refused: {refusal.render()}".replace("\n", " | "))
     named = {refusal.rule, *getattr(refusal, "also", ())}
     right = {expect["rule"], *expect.get("also_violates", ())}

@@ -26,7 +26,7 @@ def run(case: Case) -> None:
     except (RuleViolation, ParseError) as refusal:
         expect_refusal(refusal, expect)
         return
-    if expect["verdict"] != "accept":
+    if expect.get("verdict", "accept") != "accept":
         raise Mismatch(f"accepted, expected refusal by {expect['rule']}")
     if "size" in expect:
         expect_equal("size", mapping.size, expect["size"])
@@ -47,7 +47,7 @@ def run(case: Case) -> None:
 def expect_refusal(refusal: RuleViolation | ParseError, expect: dict[str, Any]) -> None:
     """Raises `Mismatch` unless the case expects a refusal by this rule."""
     named = {refusal.rule, *getattr(refusal, "also", ())}
-    if expect["verdict"] == "accept":
+    if expect.get("verdict", "accept") == "accept":
         raise Mismatch(f"refused: {refusal.render()}")
     right = {expect["rule"], *expect.get("also_violates", ())}
     if not named & right:

@@ -29,7 +29,7 @@ def run(case: Case) -> None:
     except (RuleViolation, ParseError) as refusal:
         expect_refusal(refusal, expect)
         return
-    if expect["verdict"] != "accept":
+    if expect.get("verdict", "accept") != "accept":
         raise Mismatch(f"accepted as {found.config}, expected refusal by {expect['rule']}")
     facts: dict[str, Any] = {**found.config.to_json(), **extra}
     facts["accesses_per_packet"] = found.packet.size // found.config.access_size
