@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tcptune
 from tcptune.errors import InputError, RuleViolation, WorkError
 from tcptune.exec.check import check_kernel
 from tcptune.exec.compile import compile_kernel
@@ -26,6 +27,7 @@ from tcptune.reports.rust import kernel_to_rust, project_files
 from tcptune.search.space import Space
 from tests.rust.same import explicit
 
+LIBRARY = sorted((Path(tcptune.__file__).parent / "data").rglob("*.visa"))
 CORPUS = Path(__file__).parents[1] / "conformance" / "data"
 EDITIONS = ("2021", "2024")
 RUSTFMT = shutil.which("rustfmt")
@@ -63,6 +65,14 @@ def _bits(kernel: Kernel) -> list[bytes]:
 def test_a_corpus_kernel_survives_the_round_trip(case: str) -> None:
     kernel = Kernel.from_json(CASES[case])
     _assert_same(kernel, read_kernel(kernel_to_rust(kernel).text))
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=lambda p: p.stem)
+def test_a_library_kernel_survives_the_round_trip(path: Path) -> None:
+    kernel = Kernel.from_text(path.read_text(encoding="utf-8"))
+    read = read_kernel(kernel_to_rust(kernel).text)
+    _assert_same(kernel, read)
+    assert _makespan(read) == _makespan(kernel)
 
 
 def test_a_host_transfer_has_no_place_in_a_device_function() -> None:
