@@ -17,7 +17,8 @@ RULES = (
     _cost(
         "VT-001",
         "Staging a register file on Sub",
-        "A StoTrf or StoVrf pass on the sub context takes 263 cycles plus the larger of the fetched bytes per slice over 8 and, with a switch in the "
+        "A StoTrf or StoVrf pass on the sub context takes 263 cycles plus the larger of the fetched bytes per slice "
+        "over 8 and, with a switch in the "
         "pass, ring size times Time times flits per packet; a ring of 256 adds 512.",
         "staging 4,096 B a slice without a switch takes 263 + 512 = 775 cycles",
         "stage the smaller operand, and only the part a slice needs",
@@ -25,7 +26,8 @@ RULES = (
     _cost(
         "VT-002",
         "Contraction pass on Main",
-        "A contraction takes 265 cycles plus the largest of the flits fetched, the packets left after packing and time broadcast, and the flits that "
+        "A contraction takes 265 cycles plus the largest of the flits fetched, the packets left after packing and time "
+        "broadcast, and the flits that "
         "the lane folder drains. Vector operations after it and a transpose that keeps pace are free.",
         "512 fetched flits take 777 cycles, whatever the number of lanes",
         "use all 8 lanes so that fewer flits stream",
@@ -47,7 +49,8 @@ RULES = (
     _cost(
         "VT-005",
         "Vector pass on Main",
-        "281 cycles plus its steps: 4 elements a step as soon as a float stage is used, 8 otherwise. The number of operations and of VRF operands does not matter.",
+        "281 cycles plus its steps: 4 elements a step as soon as a float stage is used, 8 otherwise. The number of "
+        "operations and of VRF operands does not matter.",
         "1,024 f32 elements a slice take 281 + 256 = 537 cycles",
         "fuse vector work into one pass: another operation costs nothing, another pass 281 cycles",
     ),
@@ -82,7 +85,8 @@ RULES = (
     _cost(
         "VT-010",
         "Switch pass",
-        "263 cycles plus ring size times Time times flits per packet; a ring of 256 adds 512. Packets narrower than a flit or trimmed output add up to 2.",
+        "263 cycles plus ring size times Time times flits per packet; a ring of 256 adds 512. Packets narrower than a "
+        "flit or trimmed output add up to 2.",
         "a ring of 256 with Time 16 takes 263 + 4,096 + 512 = 4,871 cycles",
         "use the shortest ring that reaches the slices",
     ),
@@ -96,7 +100,8 @@ RULES = (
     _cost(
         "VT-012",
         "Transpose pass",
-        "266 cycles plus the rows written where they exceed the fetch or switch time of the pass; in a vector pass its steps and the rows add.",
+        "266 cycles plus the rows written where they exceed the fetch or switch time of the pass; in a vector pass its "
+        "steps and the rows add.",
         "256 rows take 522 cycles; 2 steps and 8 rows in a vector pass 291",
         "transpose inside a pass whose fetch is as long",
     ),
@@ -117,21 +122,24 @@ RULES = (
     _cost(
         "VT-020",
         "Load of distinct data",
-        "As a class fit, one cluster: 499 cycles, 2.2 per slice, and bytes over 868. The engine model of the transfer prices the actual requests.",
+        "As a class fit, one cluster: 499 cycles, 2.2 per slice, and bytes over 868. The engine model of the transfer "
+        "prices the actual requests.",
         "4 KB to each of 256 slices takes about 2,277 cycles",
         "load over both clusters",
     ),
     _cost(
         "VT-021",
         "Load of distinct data to both clusters",
-        "As a class fit: 548 cycles plus bytes over 1,225 for pieces of at least 256 B; extra short or unaligned pieces cost 0.2 to 0.34 each.",
+        "As a class fit: 548 cycles plus bytes over 1,225 for pieces of at least 256 B; extra short or unaligned "
+        "pieces cost 0.2 to 0.34 each.",
         "15,360 B to each of 512 slices take about 7,030 cycles",
         "keep rows 256 B aligned",
     ),
     _cost(
         "VT-022",
         "Load replicated to every slice",
-        "As a class fit: 547 cycles plus delivered bytes over 110 for one cluster, over 220 for two, because one HBM line is read by many slices in a row.",
+        "As a class fit: 547 cycles plus delivered bytes over 110 for one cluster, over 220 for two, because one HBM "
+        "line is read by many slices in a row.",
         "2 KB to 256 slices take 5,308 cycles",
         "load distinct parts and broadcast over a short switch ring, or keep several copies in HBM",
     ),
@@ -180,7 +188,8 @@ RULES = (
     _cost(
         "VT-029",
         "HBM read after a write",
-        "A load that reads what the same kernel stored starts 600 cycles (sync) plus 1,000 after the store's end; an indexed DMA waits 300.",
+        "A load that reads what the same kernel stored starts 600 cycles (sync) plus 1,000 after the store's end; an "
+        "indexed DMA waits 300.",
         "a round trip through HBM costs 1,600 cycles besides both transfers",
         "keep intermediates in DM",
     ),
@@ -201,29 +210,34 @@ RULES = (
     _cost(
         "VT-041",
         "Contexts an operation books",
-        "A contraction with a cast or a vector operation books Main and the Vector Engine, without them Main alone; copy, switch and transpose Main; "
-        "register staging Sub; vector work on Sub also the Vector Engine; a Main pass that writes the VRF Main and Sub; every DMA the DMA engine.",
+        "A contraction with a cast or a vector operation books Main and the Vector Engine, without them Main alone; "
+        "copy, switch and transpose Main; "
+        "register staging Sub; vector work on Sub also the Vector Engine; a Main pass that writes the VRF Main and "
+        "Sub; every DMA the DMA engine.",
         "a Sub pass with vector work cannot run beside a Main pass with a cast",
         "use the commit cast instead of the cast engine to keep the Vector Engine free",
     ),
     _cost(
         "VT-042",
         "When an operation starts",
-        "At the later of the end of its producers and the time its contexts are free; operations touch without gap; one DMA runs at a time.",
+        "At the later of the end of its producers and the time its contexts are free; operations touch without gap; "
+        "one DMA runs at a time.",
         "two loads never overlap in the static schedule",
         "order the loads so that compute can begin early",
     ),
     _cost(
         "VT-043",
         "Order of operations",
-        "The vendor's scheduler reorders independent operations by beam search; source order has no effect. On ties a Tensor Unit operation goes before a DMA.",
+        "The vendor's scheduler reorders independent operations by beam search; source order has no effect. On ties a "
+        "Tensor Unit operation goes before a DMA.",
         "two sources that differ only in order have one makespan",
         "change dependences or sizes, not the order of lines",
     ),
     _cost(
         "VT-044",
         "Lifetimes and addresses",
-        "A tensor lives from its producer's begin to its last reader's end; DM addresses are multiples of 256 B a slice; a TRF tensor takes one half of the "
+        "A tensor lives from its producer's begin to its last reader's end; DM addresses are multiples of 256 B a "
+        "slice; a TRF tensor takes one half of the "
         "file (32 KB a slice) whatever its size, and successive ones alternate.",
         "a third live TRF tensor does not fit",
         "read a TRF tensor before staging the next but one",
@@ -238,7 +252,8 @@ RULES = (
     _cost(
         "VT-046",
         "Loops",
-        "Inside a rolled loop a pass pays 115 cycles instead of 263 before its data and each iteration costs 256 more; unrolled code pays 263 per pass and "
+        "Inside a rolled loop a pass pays 115 cycles instead of 263 before its data and each iteration costs 256 more; "
+        "unrolled code pays 263 per pass and "
         "nothing per iteration. A hypothesis that fits the manual's three loop kernels.",
         "20 iterations of staging and contraction: 19,206 rolled, 14,895 unrolled",
         "unroll, or pipeline two stages by hand",
