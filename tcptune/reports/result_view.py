@@ -99,6 +99,7 @@ def _cycles(best: Plan, analysis: Analysis) -> dict[str, Any]:
         "share_columns": columns("resource:resource", "operations:operations#", "busy:busy#", "share:of makespan#", "exclusive:exclusive#"),
         "idle": analysis.idle,
         "segments": _segments(analysis),
+        "limits": limit_words(analysis),
         "critical": critical,
         "critical_columns": columns("id:operation", "kind:kind", "begin:begin#", "cycles:cycles#", "share:of makespan#", "rate:B/cycle#"),
         "gaps": [
@@ -119,6 +120,19 @@ def _segments(analysis: Analysis) -> list[dict[str, Any]]:
         segments.append({"name": operation.id, "cycles": operation.duration_cycles, "color": color})
         at = max(at, operation.end)
     return segments
+
+
+def limit_words(analysis: Analysis) -> str:
+    """In a sentence or two what limits the schedule now: the longest part of its critical path and the resource that is exposed most."""
+    segments = _segments(analysis)
+    if not segments:
+        return "Nothing runs."
+    total = max(1, analysis.makespan)
+    longest = max(segments, key=lambda s: int(s["cycles"]))
+    exposed = max(analysis.shares, key=lambda s: s.exclusive)
+    words = f"The longest part of the critical path is {longest['name']}: {longest['cycles']:,} of {total:,} cycles. "
+    share = f"{100 * exposed.exclusive / total:.0f} % of the time"
+    return words + f"{LANES[exposed.resource]} runs alone for {exposed.exclusive:,} cycles ({share}), with nothing beside it."
 
 
 def placement_rows(placement: dict[str, dict[str, int]]) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

@@ -1,0 +1,37 @@
+"""The outcome of a sweep: the ``sweep/1`` document and one comparison table of all its runs, as HTML and CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tcptune.reports.compare import Run, write_comparison
+from tcptune.reports.files import write_text
+
+SCHEMA = "tcptune/sweep/1"
+STEM = "sweep"
+
+
+def sweep_document(config: Any, runs: Sequence[Run]) -> dict[str, Any]:
+    """The ``sweep/1`` document: the configuration and every result without its kernel text."""
+    return {"schema": SCHEMA, "config": config, "runs": [{"name": run.name, "result": without_kernel(run.result)} for run in runs]}
+
+
+def without_kernel(result: dict[str, Any]) -> dict[str, Any]:
+    """A search result without the text of its best kernel."""
+    best = {key: value for key, value in (result.get("best") or {}).items() if key != "kernel"}
+    return {**result, "best": best}
+
+
+def write_sweep(config: Any, runs: Sequence[Run], folder: Path, title: str = "Sweep") -> dict[str, str]:
+    """Writes ``sweep.json``, ``sweep.csv`` and ``sweep.html`` into `folder`; returns their names.
+
+    Raises:
+        InputError: there is no run, or the folder cannot be written.
+    """
+    files = write_comparison(runs, folder, title, STEM)
+    files["json"] = f"{STEM}.json"
+    write_text(folder / files["json"], json.dumps(sweep_document(config, runs), indent=1) + "\n")
+    return files
