@@ -10,6 +10,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import networkx as nx
+
 from tcptune.ir.schedule import Instruction, Region
 
 RAW, WAR, WAW = "read after write", "write after read", "write after write"
@@ -80,6 +82,16 @@ class _IntervalMap:
         readers.discard(writer)
         writers.discard(writer)
         return readers, writers
+
+
+def dependence_graph(instructions: Sequence[Instruction]) -> nx.DiGraph[str]:
+    """The same as a graph over instruction ids; edges carry `why` and extra cycles (`lag`), nodes their duration (`cycles`)."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    for instruction, edges in zip(instructions, dependences(instructions), strict=True):
+        graph.add_node(instruction.id, cycles=instruction.duration_cycles, kind=instruction.kind)
+        for edge in edges:
+            graph.add_edge(instructions[edge.before].id, instruction.id, why=edge.why, lag=edge.lag_cycles)
+    return graph
 
 
 def dependences(instructions: Sequence[Instruction]) -> list[list[Edge]]:

@@ -184,14 +184,29 @@ def _list_schedule(unit: _Unit, clock: _Clock, priority: Priority) -> _Times:
     return times
 
 
+def _least_end(unit: _Unit, clock: _Clock) -> int:
+    """A cycle before which no schedule of the unit ends: its longest chain, and the work of its busiest resource."""
+    work: dict[str, int] = {}
+    longest = 0
+    for i, instruction in enumerate(unit.instructions):
+        earliest = max((clock.free.get(c, 0) for c in instruction.contexts), default=0)
+        longest = max(longest, earliest + instruction.duration_cycles + unit.tails[i])
+        for context in instruction.contexts:
+            work[context] = work.get(context, clock.free.get(context, 0)) + instruction.duration_cycles
+    return max([longest, *work.values()])
+
+
 def _schedule_unit(instructions: Sequence[Instruction], clock: _Clock, priorities: Sequence[Priority]) -> tuple[_Times, _Clock]:
     unit = _Unit.of(instructions)
+    bound = _least_end(unit, clock)
     best: tuple[_Times, _Clock] | None = None
     for priority in priorities:
         trial = clock.copy()
         times = _list_schedule(unit, trial, priority)
         if best is None or times.span_end < best[0].span_end:
             best = (times, trial)
+        if best[0].span_end <= bound:
+            break
     if best is None:
         raise InputError("no priority rule to schedule with")
     return best

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tcptune.errors import WorkError
 from tcptune.exec.allocate import lifetimes, plan_memory
 from tcptune.exec.check_schedule import check_schedule
+from tcptune.exec.dependences import dependence_graph
 from tcptune.exec.schedule import schedule_program
 from tcptune.ir.schedule import Lag, Launch, Region, Repeat
 from tests.exec.programs import CONTEXTS, begins, op, program
@@ -170,6 +171,17 @@ def test_loops_and_memory_plans_pass_the_checker(parts, count, body):
     plan = plan_memory(p)
     schedule = schedule_program(plan.program)
     check_schedule(plan.program, replace(schedule, lifetimes=lifetimes(plan, schedule)))
+
+
+def test_the_dependence_graph_says_why():
+    parts = (op("load", "dma", 5, writes="X"), op("use", "main", 7, reads="X", writes="Y"), op("again", "dma", 5, writes="X"))
+    graph = dependence_graph(parts)
+    assert {(a, b): d["why"] for a, b, d in graph.edges(data=True)} == {
+        ("load", "use"): "read after write",
+        ("load", "again"): "write after write",
+        ("use", "again"): "write after read",
+    }
+    assert graph.nodes["use"]["cycles"] == 7
 
 
 class TestTheChecker:

@@ -105,16 +105,34 @@ def fetch_commit(rows: int = 4096, columns: int = 8) -> Kernel:
     return b.build(moved.to_hbm(element="B, A", let="out"), oracle="permute ab->ba", tolerance=EXACT)
 
 
-def batched_matmul(batch: int = 32, rows: int = 32, depth: int = 128, columns: int = 8) -> Kernel:
-    """``out[v,m,n] = sum_k a[v,m,k] b[n,k]`` in bf16, the batch over slices of both clusters, columns in the lanes."""
+def batched_matmul(
+    batch: int = 32, rows: int = 32, depth: int = 128, columns: int = 8, *, time: str = "M", element: str = "bf16", relu: bool = False
+) -> Kernel:
+    """``out[v,m,n] = sum_k a[v,m,k] b[n,k]``, columns in the lanes, one of batch and rows over slices of both clusters.
+
+    Args:
+        time: the axis that stays in time, ``M`` or ``V``.
+        element: ``bf16`` or ``i8``.
+        relu: bf16 by the Commit Adapter with ReLU, which leaves the Cast Engine and the Vector Engine free.
+    """
     b = KernelBuilder("batched_matmul", {"V": batch, "M": rows, "N": columns, "K": depth})
-    half = batch // 2
-    place = {"cluster": f"V / {half}", "slice": f"V % {half} # 256"}
-    a = b.input("a", "Hbm", "bf16", element="V, M, K").to_dm(**place, element="M, K", let="a_dm")
-    w = b.input("b", "Hbm", "bf16", element="N, K").to_dm(**place, element="N, K", let="b_dm")
-    trf = b.sub.begin(w).fetch("N, K / 16", "K % 16").collect("N, K / 16", "K % 16").to_trf("N", "K", let="b_trf")
-    s = b.main.begin(a).fetch("M, K / 16", "K % 16").collect("M, K / 16", "K % 16")
-    s = s.contract_outer("M, K / 32", "K % 32", trf).contract_packet("1").contract_time("M").contract_lane("M", "N", "Interleaved")
-    result = s.cast("bf16", "N # 16").commit_trim("N").commit("M, N", let="result")
-    tolerance = Tolerance(2.0**-7, 1e-3)
-    return b.build(result.to_hbm(element="V, M, N", let="out"), oracle="einsum vmk,nk->vmn", tolerance=tolerance)
+    spread = "V" if time == "M" else "M"
+    half = b.axes[spread] // 2
+    flit, packet = (16, 32) if element == "bf16" else (32, 64)
+    place = {"cluster": f"{spread} / {half}", "slice": f"{spread} % {half} # 256"}
+    a = b.input("a", "Hbm", element, element="V, M, K").to_dm(**place, element=f"{time}, K", let="a_dm")
+    w = b.input("b", "Hbm", element, element="N, K").to_dm(**place, element="N, K", let="b_dm")
+    rows_of = f"K / {flit}", f"K % {flit}"
+    trf = b.sub.begin(w).fetch(f"N, {rows_of[0]}", rows_of[1]).collect(f"N, {rows_of[0]}", rows_of[1]).to_trf("N", "K", let="b_trf")
+    s = b.main.begin(a).fetch(f"{time}, {rows_of[0]}", rows_of[1]).collect(f"{time}, {rows_of[0]}", rows_of[1])
+    s = s.contract_outer(f"{time}, K / {packet}", f"K % {packet}", trf).contract_packet("1").contract_time(time)
+    s = s.contract_lane(time, "N", "Interleaved")
+    if element == "bf16" and not relu:
+        s = s.cast("bf16", "N # 16")
+    s = s.commit_trim("N")
+    if relu:
+        s = s.commit_cast_relu("bf16")
+    result = s.commit(f"{time}, N", let="result")
+    oracle = "einsum vmk,nk->vmn | relu" if relu else "einsum vmk,nk->vmn"
+    tolerance = EXACT if element == "i8" else Tolerance(2.0**-7, 1e-3)
+    return b.build(result.to_hbm(element="V, M, N", let="out"), oracle=oracle, tolerance=tolerance)
