@@ -18,7 +18,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tcptune.errors import InputError
+from tcptune.errors import InputError, RuleViolation
 from tcptune.ir.axes import Axes
 from tcptune.ir.fields import flag, integer, need, text_of
 from tcptune.ir.fields import start as start_of
@@ -135,6 +135,19 @@ class BeginInterleaved(Op):
     axis: str
     rhs: str
     lhs: str | None = None
+
+    @classmethod
+    def from_json(cls, raw: Dict[str, Any], axes: Axes) -> Op:
+        """As `Op.from_json`; more tensors than two are refused by their rule (FETCH-009)."""
+        extra = [key for key in raw if key not in ("op", "axis", "rhs", "lhs")]
+        if extra or any(isinstance(raw.get(side), list) for side in ("lhs", "rhs")):
+            raise RuleViolation(
+                "FETCH-009",
+                "one fetch interleaves two tensors, lhs and rhs",
+                got=", ".join(extra) or "a list of tensors",
+                also=("FETCH-008",),
+            )
+        return super().from_json(raw, axes)
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,8 @@ def _misplaced_rules(name: str, position: str) -> tuple[str, ...]:
         specific = MISPLACED_RULE.get(name, ("VE-005",))
     if name == "fetch" or position in BEFORE_COLLECT or _is_inside_vector_engine(position):
         specific = (*specific, "KERNEL-007")
+    if position in FETCHED:
+        specific = (*specific, "FETCH-015")
     return tuple(dict.fromkeys((*specific, *before_collect, "TU-011")))
 
 
@@ -299,7 +301,9 @@ def check_chain(start: StreamType, ops: Iterable[Op], env: ChainEnv) -> Chain:
         if isinstance(stream, TensorType):
             raise RuleViolation("TU-011", f"the chain ended in a {stream.tier} tensor; {op.NAME} cannot follow", got=op.NAME)
         if op.NAME == "begin_interleaved" and steps:
-            raise RuleViolation("FETCH-008", "begin_interleaved starts a chain, nothing comes before it", also=("TU-011",))
+            again = all(s.op.NAME == "begin_interleaved" for s in steps)
+            rule, other = ("FETCH-009", "FETCH-008") if again else ("FETCH-008", "FETCH-009")
+            raise RuleViolation(rule, "begin_interleaved starts a chain of two tensors, nothing comes before it", also=(other, "TU-011"))
         require_entry(stream, op)
         require_context(op.NAME, env.context)
         step = cast(Step, engine_of(op).check(stream, op, env))
