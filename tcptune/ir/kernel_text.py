@@ -32,7 +32,7 @@ from typing import Any, NoReturn, TypeVar
 from tcptune.errors import InputError, ParseError, RuleViolation
 from tcptune.ir.axes import Axes
 from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
-from tcptune.ir.steps import KernelStep, Loop, RuntimeCount, TensorUnit, step_from_json
+from tcptune.ir.steps import MAX_LOOP_DEPTH, KernelStep, Loop, RuntimeCount, TensorUnit, step_from_json
 
 _MAPPING_KEYS = frozenset({"time", "packet", "element", "slice", "cluster", "chip", "lane", "output", "key"})
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9.:\-]*")
@@ -40,6 +40,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _NUMBER = re.compile(r"-?\d+(\.\d+)?([eE][-+]?\d+)?")
 _RESERVED = frozenset({"true", "false", "null"})
 _INDENT = "  "
+_MAX_DIGITS, _MAX_DEPTH = 40, 32
 _Result = TypeVar("_Result")
 
 
@@ -151,8 +152,10 @@ class _Line:
         if self.at < len(self.text):
             self.fail(f"unexpected {self.text[self.at :]!r}")
 
-    def value(self) -> Any:
+    def value(self, depth: int = 0) -> Any:
         """One value at the cursor, as in JSON; mappings come out as strings."""
+        if depth > _MAX_DEPTH:
+            self.fail("values are nested too deep")
         self.skip()
         if self.at >= len(self.text):
             self.fail("expected a value")
@@ -162,13 +165,15 @@ class _Line:
         if first == '"':
             return self._quoted()
         if self.take("("):
-            return self._list()
+            return self._list(depth)
         if self.take("{"):
-            return self._object()
+            return self._object(depth)
         number = _NUMBER.match(self.text, self.at)
         if number:
+            if len(number.group()) > _MAX_DIGITS:
+                self.fail("the number is too long")
             self.at = number.end()
-            return json.loads(number.group())
+            return float(number.group()) if number.group(1) or number.group(2) else int(number.group())
         start = self.at
         word = self.match(_WORD, "a value")
         if word in _RESERVED:
@@ -199,22 +204,22 @@ class _Line:
         self.at = end
         return str(found)
 
-    def _list(self) -> list[Any]:
+    def _list(self, depth: int) -> list[Any]:
         items: list[Any] = []
         while not self.take(")"):
             if items:
                 self.need(",")
-            items.append(self.value())
+            items.append(self.value(depth + 1))
         return items
 
-    def _object(self) -> dict[str, Any]:
+    def _object(self, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         while not self.take("}"):
             if found:
                 self.need(",")
             key = self.match(_NAME, "a field name")
             self.need(":")
-            found[key] = self.value()
+            found[key] = self.value(depth + 1)
         return found
 
     def call(self) -> dict[str, Any]:
@@ -330,7 +335,7 @@ class _Reader:
         self.axes = line.blame(lambda: Axes(sizes))
 
     def _read_chips(self, line: _Line) -> None:
-        self.chips = int(line.match(re.compile(r"\d+"), "a number of chips"))
+        self.chips = int(line.match(re.compile(r"\d{1,15}"), "a number of chips"))
 
     def _read_input(self, line: _Line) -> None:
         name = line.match(_NAME, "the name of the input")
@@ -398,6 +403,8 @@ class _Reader:
         return TensorUnit(unit.context, unit.begin, tuple(parsed), unit.let)
 
     def _loop(self, line: _Line, depth: int) -> KernelStep:
+        if depth >= MAX_LOOP_DEPTH:
+            line.fail(f"loops are nested deeper than {MAX_LOOP_DEPTH}")
         line.match(re.compile("for"), "for")
         var = line.match(_NAME, "a loop variable")
         line.match(re.compile(r"in\b"), "in")
@@ -405,7 +412,7 @@ class _Reader:
         if line.take("runtime "):
             count = RuntimeCount(line.match(_NAME, "the name of the trip count"))
         else:
-            count = int(line.match(re.compile(r"\d+"), "a trip count"))
+            count = int(line.match(re.compile(r"\d{1,15}"), "a trip count"))
         unroll = line.take("unroll")
         line.need(":")
         line.done()

@@ -114,6 +114,23 @@ def test_a_mapping_that_breaks_a_rule_names_rule_and_line():
     assert "line 11" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "axes A=" + "9" * 5000,
+        "y = to_dm(x, a=" + "(" * 5000,
+        "".join("  " * i + f"for g{i} in 2:\n" for i in range(2000)),
+        "chips " + "9" * 50,
+        "x" * 100_000,
+        "kernel x\n  y = z",
+        "\t\tx",
+    ],
+)
+def test_garbage_is_refused_without_a_traceback(text):
+    with pytest.raises(InputError):
+        Kernel.from_text(text)
+
+
 def test_empty_text_and_a_kernel_without_output_are_refused():
     with pytest.raises(InputError):
         Kernel.from_text("  \n")
