@@ -167,11 +167,13 @@ def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed:
     except RuleViolation:
         return None
     contraction = contraction_cycles(layout, fixed)
-    return Terms(fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync)
+    return Terms(
+        fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync, a.context == "main"
+    )
 
 
 def _front(a: _Route, b: _Route) -> int:
-    return Terms(0, a.load, b.load, a.copy, b.copy, a.staging, 0, 0, 0, 0).front
+    return Terms(0, a.load, b.load, a.copy, b.copy, a.staging, 0, 0, 0, 0, a.context == "main").front
 
 
 def _routed(knobs: Knobs, index: int, route: _Route) -> Knobs:
@@ -192,21 +194,21 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
                 if load_floor(trial, index, profile) + other_load >= allowed:
                     continue
                 copy = relayout_cycles(trial, index, fixed)
-                staging, context = _staging(trial, fixed) if staged else (0, "")
+                stagings = _stagings(trial, fixed) if staged else [(0, "sub")]
                 load = load_cycles(trial, index, profile)
             except RuleViolation:
                 continue
-            if max(load + other_load, load + copy + staging) < allowed:
-                out.append(_Route(ring, spread, load, copy, staging, context))
+            for staging, context in stagings:
+                if max(load + other_load, load + copy + (staging if staged else 0)) < allowed:
+                    out.append(_Route(ring, spread, load, copy, staging, context))
     return out
 
 
-def _staging(layout: Layout, fixed: FixedCosts) -> tuple[int, str]:
-    """Cycles of staging and its context: Sub, unless Main, which fetches a flit a cycle, is faster."""
+def _stagings(layout: Layout, fixed: FixedCosts) -> list[tuple[int, str]]:
+    """Cycles of staging on Sub, and on Main where that, fetching a flit a cycle, is faster."""
     candidate = layout.candidate
     cycles = {c: staging_cycles(Layout(replace(candidate, knobs=replace(candidate.knobs, staging=c))), fixed) for c in ("sub", "main")}
-    context = "main" if cycles["main"] < cycles["sub"] else "sub"
-    return cycles[context], context
+    return [(cycles[c], c) for c in ("sub", "main") if c == "sub" or cycles["main"] < cycles["sub"]]
 
 
 def _finishes(base: Candidate, fixed: FixedCosts, profile: str) -> list[_Finish]:

@@ -59,7 +59,7 @@ class _State:
     scheduled: dict[str, tuple[int, int, Candidate]] = field(default_factory=dict)  # kernel hash -> (makespan, trial, candidate)
     entry_of: dict[str, int] = field(default_factory=dict)
     rejections: dict[str, int] = field(default_factory=dict)
-    refused_prices: list[int] = field(default_factory=list)
+    open_prices: list[int] = field(default_factory=list)  # of settings that were refused, or cost more: what else their placement could do
     trials: int = 0
     pruned: int = 0
     duplicates: int = 0
@@ -176,14 +176,14 @@ class Tuner:
         state, makespan = self.state, self.state.makespan
         if makespan is None or state.underpriced or not self.space.complete:
             return False
-        return state.explored >= self.space.below(makespan) and all(p >= makespan for p in state.refused_prices)
+        return state.explored >= self.space.below(makespan) and all(p >= makespan for p in state.open_prices)
 
     def _bound(self) -> int:
         """Lower bound of every plan of the space, given what was explored."""
         makespan = self.state.makespan
         if makespan is None or self.state.underpriced or not self.space.complete:
             return self.space.lower_bound
-        open_bounds = [p for p in self.state.refused_prices if p < makespan]
+        open_bounds = [p for p in self.state.open_prices if p < makespan]
         if self.state.explored < self.space.below(makespan):
             open_bounds.append(self.space.bound(self.state.explored))
         return min([makespan, *open_bounds])
@@ -248,6 +248,8 @@ class Tuner:
         candidate = Candidate.from_json(self.workload, outcome.candidate)
         if outcome.price and outcome.makespan < outcome.price:
             state.underpriced = True
+        if outcome.makespan > outcome.price > 0:  # another setting of this placement may keep its price
+            state.open_prices.append(outcome.price)
         is_best = state.makespan is None or outcome.makespan < state.makespan
         if is_best and not self._passes(candidate, outcome.kernel_hash):
             self._refuse("ORACLE", outcome.price)
@@ -263,7 +265,7 @@ class Tuner:
         self.state.rejected += 1
         self.state.rejections[rule] = self.state.rejections.get(rule, 0) + 1
         if at_price:
-            self.state.refused_prices.append(at_price)
+            self.state.open_prices.append(at_price)
 
     # oracle and result
 

@@ -75,23 +75,35 @@ class Terms:
     gather: int
     store: int
     sync: int
+    staging_on_main: bool = False
 
     @property
     def front(self) -> int:
-        """Both loads, the copies and staging, in the better order of the two loads; the DMA engine serves one at a time."""
+        """Cycles until both operands are ready, in the best order; the DMA engine and Main do one thing at a time."""
+        return min(self._front(first, copy_first) for first in (True, False) for copy_first in (True, False))
+
+    def _front(self, stationary_first: bool, copy_first: bool) -> int:
+        """`stationary_first`: order of the loads; `copy_first`: whether the stream's copy goes before staging where both need Main."""
         both = self.load_stationary + self.load_stream
-        tail_w = self.relayout_stationary + self.staging
-        stationary_first = max(
-            both + self.relayout_stream, self.load_stationary + tail_w + self.relayout_stream * bool(self.relayout_stationary)
-        )
-        return min(max(stationary_first, self.load_stationary + tail_w), max(both + tail_w, self.load_stream + self.relayout_stream))
+        here_w, here_x = (self.load_stationary, both) if stationary_first else (both, self.load_stream)
+        copied_w = here_w + self.relayout_stationary
+        if not self.relayout_stream:
+            return max(copied_w + self.staging, here_x)
+        if not self.relayout_stationary and not self.staging_on_main:
+            return max(copied_w + self.staging, here_x + self.relayout_stream)
+        if copy_first:
+            copied_x = here_x + self.relayout_stream
+            copied_w = max(here_w, copied_x) + self.relayout_stationary
+            return max(copied_x, max(copied_w, copied_x * self.staging_on_main) + self.staging)
+        staged = copied_w + self.staging
+        return max(staged, max(here_x, staged if self.staging_on_main else copied_w) + self.relayout_stream)
 
     @property
     def makespan(self) -> int:
         return self.start + self.front + self.contraction + self.gather + self.store + self.sync
 
     def to_json(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in self.__slots__ if getattr(self, name)}
+        return {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) and name != "staging_on_main"}
 
 
 def price(layout: Layout, fixed: FixedCosts, profile: str = "vendor") -> Terms:
@@ -112,6 +124,7 @@ def price(layout: Layout, fixed: FixedCosts, profile: str = "vendor") -> Terms:
         gather_cycles(layout, fixed),
         store_cycles(layout, profile),
         fixed.sync,
+        layout.candidate.knobs.staging == "main",
     )
 
 

@@ -1,0 +1,300 @@
+"""The search for workloads of one input: every placement of a small space is compiled, the cheapest guess first, the fastest ones run their oracle.
+
+The space: clusters split one output axis or none, slices split every axis by a power of two, a summed axis innermost. It is small enough to
+be exhausted within the default budget; then the best plan is proven within it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcptune.errors import InputError, RuleViolation, TcptuneError, WorkError
+from tcptune.exec.compile import Compiled, compile_kernel
+from tcptune.exec.lower_vector import lower_vector
+from tcptune.exec.oracle import Verification, verify
+from tcptune.ir.candidate import FILLER, Candidate, Knobs
+from tcptune.ir.placement import AxisPlacement, Placement
+from tcptune.ir.schedule import CORE
+from tcptune.ir.types import DType
+from tcptune.ir.workload import K, Workload
+from tcptune.model.calibration import profile as profile_named
+from tcptune.model.hardware import RNGD
+from tcptune.search.parallel import kernel_hash
+from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
+from tcptune.solver.pricing import FixedCosts
+
+REPORTED = 10
+"""Plans in the report; each passes its oracle."""
+
+MOST_PADDING = 1.5
+"""Positions of an axis, padding included, over its size: placements that waste more are left out."""
+
+WORDS = {
+    "elementwise": "manual template: eight values a slice where there are enough slices",
+    "reduction": "manual template: one row a slice, results stored one by one",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VectorProgress:
+    """State after a trial, for a progress display."""
+
+    step: int
+    trials: int
+    budget: int
+    makespan: int | None
+    bound: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A compiled candidate of the space."""
+
+    makespan: int
+    trial: int
+    digest: str
+    candidate: Candidate
+
+
+@dataclass
+class VectorTuner:
+    """One search over a workload of one input; the arguments are those of `Tuner`.
+
+    `seed`, `jobs` and `study` have no effect: the space is enumerated in a fixed order in this process.
+    """
+
+    workload: Workload
+    trials: int = 200
+    seed: int = 0
+    jobs: int = 1
+    time_limit: float | None = None
+    study: Path | None = None
+    profile: str = "vendor"
+    progress: Callable[[VectorProgress], None] | None = None
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        if self.trials < 1:
+            raise InputError(f"trials must be at least 1, got {self.trials}")
+        if self.time_limit is not None and self.time_limit <= 0:
+            raise InputError(f"the time limit must be above 0 s, got {self.time_limit:g}")
+        self.profile = profile_named(self.profile).name
+        fixed = FixedCosts.of(self.profile)
+        self._floor = fixed.start + fixed.sync + fixed.vector_pass
+        self._found: dict[str, _Found] = {}
+        self._rejections: dict[str, int] = {}
+        self._duplicates = 0
+        self._verified: dict[str, Verification] = {}
+        self._trace: list[TraceRow] = []
+
+    def run(self) -> SearchResult:
+        """Compiles candidates until the space or the budget is used up, or the user interrupts.
+
+        Raises:
+            WorkError: no legal plan.
+        """
+        started = time.monotonic()
+        candidates = candidates_of(self.workload)
+        stopped = "proven"
+        tried = 0
+        try:
+            for candidate in candidates:
+                late = self.time_limit is not None and self._found and time.monotonic() - started >= self.time_limit
+                if tried == self.trials or late:
+                    stopped = "time" if late else "trials"
+                    break
+                tried += 1
+                self._try(candidate, tried, started)
+                if self.progress is not None:
+                    best = min((f.makespan for f in self._found.values()), default=None)
+                    self.progress(VectorProgress(tried, tried, self.trials, best, self._floor, time.monotonic() - started))
+        except KeyboardInterrupt:
+            stopped = "interrupt"
+        return self._result(stopped, len(candidates) - tried, started)
+
+    def _try(self, candidate: Candidate, trial: int, started: float) -> None:
+        try:
+            compiled = self._compiled(candidate)
+        except RuleViolation as refusal:
+            self._refuse(refusal.rule)
+            return
+        except TcptuneError:
+            self._refuse("unpriced")
+            return
+        digest = kernel_hash(compiled.kernel)
+        if digest in self._found:
+            self._duplicates += 1
+            return
+        best = min((f.makespan for f in self._found.values()), default=None)
+        if best is None or compiled.makespan < best:
+            if not self._passes(digest, compiled):
+                self._refuse("ORACLE")
+                return
+            self._trace.append(TraceRow(trial, compiled.makespan, self._floor, time.monotonic() - started))
+        self._found[digest] = _Found(compiled.makespan, trial, digest, candidate)
+
+    def _refuse(self, rule: str) -> None:
+        self._rejections[rule] = self._rejections.get(rule, 0) + 1
+
+    def _compiled(self, candidate: Candidate) -> Compiled:
+        name = "_".join(part for part in self.workload.text.replace("->", ",to,").split(",") if part)
+        return compile_kernel(lower_vector(candidate, name), self.profile)
+
+    def _passes(self, digest: str, compiled: Compiled) -> bool:
+        if digest not in self._verified:
+            self._verified[digest] = verify(compiled.checked)
+        return self._verified[digest].passed
+
+    # result
+
+    def _result(self, stopped: str, left: int, started: float) -> SearchResult:
+        top = self._top()
+        if not top:
+            refused = ", ".join(f"{rule} ({count})" for rule, count in sorted(self._rejections.items())) or "nothing was tried"
+            raise WorkError(f"no legal plan found for {self.workload.text}", hint=f"refused by: {refused}")
+        proven = stopped == "proven" and "ORACLE" not in self._rejections
+        bound = top[0].makespan if proven else self._floor
+        return SearchResult(
+            workload=self.workload.to_json(),
+            hardware=RNGD.name,
+            profile=self.profile,
+            seed=self.seed,
+            trials=self.trials,
+            best=top[0],
+            top=tuple(top),
+            lower_bound=bound,
+            proven=proven,
+            default=self._default(),
+            what_default=WORDS[self.workload.kind()],
+            oracle=self._summary(),
+            fates=Fates(left, self._duplicates, sum(self._rejections.values()), len(self._found)),
+            rejections=dict(self._rejections),
+            trace=tuple(self._trace),
+            stopped=stopped,
+            wall_time_s=round(time.monotonic() - started, 3),
+            command=self.command,
+        )
+
+    def _top(self) -> list[Plan]:
+        plans: list[Plan] = []
+        for found in sorted(self._found.values(), key=lambda f: (f.makespan, f.trial)):
+            if len(plans) == REPORTED:
+                break
+            compiled = self._compiled(found.candidate)
+            if not self._passes(found.digest, compiled):
+                del self._found[found.digest]
+                self._refuse("ORACLE")
+                continue
+            plans.append(self._plan(found.candidate, compiled))
+        return plans
+
+    def _plan(self, candidate: Candidate, compiled: Compiled) -> Plan:
+        operations = [o for o in compiled.schedule.operations if CORE not in o.contexts]
+        terms = {"start": min(o.begin for o in operations)}
+        for operation in operations:
+            terms[operation.kind] = terms.get(operation.kind, 0) + operation.end - operation.begin
+        document = candidate.to_json()
+        knobs = {"slice_order": document["knobs"]["slice_order"]}
+        bound = min(self._floor, compiled.makespan)
+        return Plan(compiled.makespan, bound, document["placement"], knobs, terms, compiled.kernel, compiled.schedule, compiled.busy)
+
+    def _default(self) -> Plan | None:
+        """The manual's mapping, where it is legal and passes its oracle."""
+        candidate = default_candidate(self.workload)
+        try:
+            compiled = self._compiled(candidate)
+        except TcptuneError:
+            return None
+        return self._plan(candidate, compiled) if self._passes(kernel_hash(compiled.kernel), compiled) else None
+
+    def _summary(self) -> OracleSummary:
+        runs = [run.report for v in self._verified.values() if v.passed for run in v.runs]
+        return OracleSummary(
+            passed=bool(runs),
+            cases=len(runs),
+            max_abs_error=max((r.max_error for r in runs), default=0.0),
+            max_rel_error=max((r.max_relative_error for r in runs), default=0.0),
+            undefined_reads=max((r.undefined for r in runs), default=0),
+        )
+
+
+# the space
+
+
+def candidates_of(workload: Workload) -> list[Candidate]:
+    """Every placement of the space, those with long stored pieces on many slices first."""
+    roles = workload.roles()
+    options = [list(_axis_options(workload, axis, roles[axis] == K)) for axis in workload.axes]
+    found = []
+    for chosen in itertools.product(*options):
+        clusters, slices = math.prod(a.cluster for a in chosen), math.prod(a.slice for a in chosen)
+        if clusters <= RNGD.clusters_per_chip and slices <= RNGD.slices_per_cluster:
+            found.append(_candidate(workload, chosen))
+    return sorted(found, key=lambda c: _guess(workload, c.placement))
+
+
+def default_candidate(workload: Workload) -> Candidate:
+    """Eight values, or one row, a slice of one cluster."""
+    roles, first = workload.roles(), True
+    placements = []
+    for axis in workload.axes:
+        size = workload.size(axis)
+        if roles[axis] == K or not first:
+            placements.append(_placed(workload, axis, 1, 1))
+            continue
+        first = False
+        slices = min(RNGD.slices_per_cluster, 1 << max(0, size - 1).bit_length())
+        placements.append(_placed(workload, axis, 1, slices))
+    return _candidate(workload, tuple(placements))
+
+
+def _candidate(workload: Workload, axes: tuple[AxisPlacement, ...]) -> Candidate:
+    roles = workload.roles()
+    live = math.prod(a.slice for a in axes)
+    kept = [a.axis for a in axes if a.slice > 1 and roles[a.axis] != K]
+    summed = [a.axis for a in axes if a.slice > 1 and roles[a.axis] == K]
+    filler = [FILLER] if live < RNGD.slices_per_cluster else []
+    order = [*filler, *kept, *summed] if summed else [*kept, *filler]
+    return Candidate(workload, Placement(axes), Knobs(slice_order=tuple(order)))
+
+
+def _axis_options(workload: Workload, axis: str, summed: bool) -> Iterator[AxisPlacement]:
+    size = workload.size(axis)
+    for cluster in (1,) if summed else range(1, RNGD.clusters_per_chip + 1):
+        slices = 1
+        while slices <= RNGD.slices_per_cluster and cluster * slices < 2 * size:
+            placed = _placed(workload, axis, cluster, slices)
+            if placed.padded <= max(MOST_PADDING * size, placed.in_slice):
+                yield placed
+            slices *= 2
+
+
+def _placed(workload: Workload, axis: str, cluster: int, slices: int) -> AxisPlacement:
+    """The axis cut into equal parts; the innermost one in whole words of 8 bytes."""
+    part = -(-workload.size(axis) // (cluster * slices))
+    unit = _word_elements(workload) if axis == workload.inputs[0][-1] else 1
+    return AxisPlacement(axis, cluster, slices, time=-(-part // unit) * unit)
+
+
+def _word_elements(workload: Workload) -> int:
+    def elements(element: DType) -> int:
+        return max(1, RNGD.stream_alignment_bytes * 8 // element.bits)
+
+    return max(elements(workload.dtype), elements(workload.out_dtype))
+
+
+def _guess(workload: Workload, placement: Placement) -> float:
+    """A rough makespan, to order the space: bytes over slices, and stored pieces that are short (VT-020, VT-027)."""
+    roles = workload.roles()
+    live = placement.live_clusters * placement.live_slices
+    held = math.prod(a.in_slice for a in placement.axes)
+    piece = placement.of(workload.output[-1]).in_slice if workload.output else 1
+    pieces = math.prod(a.padded for a in placement.axes if roles[a.axis] != K) / piece
+    is_short = piece * workload.out_dtype.bits // 8 < RNGD.request_bytes
+    return 2.2 * live + held / RNGD.vector_ways[1] + (8.8 if is_short else 1.0) * pieces

@@ -1,0 +1,112 @@
+"""Workloads: roles, layouts, and one clear error for every kind of bad input."""
+
+import pytest
+
+from tcptune.errors import InputError
+from tcptune.ir.workload import EpilogueOp, einsum
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "kind"),
+    [
+        ("i,i->", {"i": 8}, "dot"),
+        ("ij,j->i", {"i": 4, "j": 8}, "gemv"),
+        ("ik,jk->ij", {"i": 4, "j": 4, "k": 8}, "gemm"),
+        ("vmk,kn->vmn", {"v": 2, "m": 3, "k": 4, "n": 5}, "bmm"),
+        ("bhqd,bhkd->bhqk", {"b": 2, "h": 2, "q": 4, "k": 4, "d": 8}, "bmm"),
+        ("i,i->i", {"i": 8}, "product"),
+        ("i,j->ij", {"i": 8, "j": 4}, "product"),
+        ("ij->i", {"i": 8, "j": 4}, "reduction"),
+    ],
+)
+def test_the_kind_follows_from_where_axes_occur(text, sizes, kind):
+    assert einsum(text, sizes=sizes).kind() == kind
+
+
+def test_axes_have_the_role_of_the_operands_they_occur_in():
+    roles = einsum("bmk,bkn->bmn", b=2, m=3, k=4, n=5).roles()
+    assert roles == {"b": "batch", "m": "m", "k": "k", "n": "n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "words"),
+    [
+        ("ik,jk", {"i": 2, "j": 2, "k": 2}, "exactly one '->'"),
+        ("ik->jk->ij", {"i": 2}, "exactly one '->'"),
+        ("iK,jk->ij", {"i": 2}, "is not an axis"),
+        ("i1,jk->ij", {"i": 2}, "is not an axis"),
+        ("ik,jk,kl->il", {"i": 2}, "3 inputs"),
+        (",k->k", {"k": 2}, "an input has no axes"),
+        ("ii,ij->ij", {"i": 2, "j": 2}, "repeated in input 1"),
+        ("ik,jk->ijj", {"i": 2, "j": 2, "k": 2}, "repeated in the result"),
+        ("ik,jk->ijz", {"i": 2, "j": 2, "k": 2}, "occurs in no input"),
+        ("ikx,jk->ij", {"i": 2, "j": 2, "k": 2, "x": 2}, "input 1 only"),
+        ("ik,jk->ij", {"i": 2, "j": 2}, "no size given for axis 'k'"),
+        ("ik,jk->ij", {"i": 2, "j": 2, "k": 2, "q": 3}, "unknown axis 'q'"),
+        ("ik,jk->ij", {"i": 0, "j": 2, "k": 2}, "at least 1"),
+        ("ik,jk->ij", {"i": -4, "j": 2, "k": 2}, "at least 1"),
+        ("ik,jk->ij", {"i": 2.5, "j": 2, "k": 2}, "must be an integer"),
+        ("ik,jk->ij", {"i": True, "j": 2, "k": 2}, "must be an integer"),
+        ("i->i", {"i": 4}, "computes nothing"),
+    ],
+)
+def test_bad_einsums_and_sizes_are_named(text, sizes, words):
+    with pytest.raises(InputError, match=words.replace("(", r"\(")) as caught:
+        einsum(text, sizes=sizes)
+    assert caught.value.exit_status == 2
+    assert len(caught.value.render().splitlines()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"dtype": "f16"}, "not supported"),
+        ({"dtype": "float"}, "unknown element type"),
+        ({"dtype": "i32"}, "has no contraction"),
+        ({"dtype": "i8", "out_dtype": "bf16"}, "result of type bf16"),
+        ({"layout": "blocked"}, "unknown layout"),
+        ({"reduce": "max"}, "a contraction sums"),
+        ({"reduce": "median"}, "unknown reduction"),
+        ({"epilogue": "tanh"}, "unknown epilogue"),
+        ({"epilogue": "bias:b(z)"}, "which the result lacks"),
+        ({"epilogue": "bias:b(j), residual:b(ij)"}, "named twice"),
+    ],
+)
+def test_bad_options_are_named(options, words):
+    with pytest.raises(InputError, match=words):
+        einsum("ik,jk->ij", i=4, j=4, k=8, **options)
+
+
+def test_result_types_default_to_the_input_type_or_its_accumulator():
+    sizes = {"i": 4, "j": 4, "k": 8}
+    defaults = {d: einsum("ik,jk->ij", sizes=sizes, dtype=d).out_dtype.name for d in ("bf16", "i8", "f8e4m3", "f8e5m2", "f32")}
+    assert defaults == {"bf16": "bf16", "i8": "i32", "f8e4m3": "bf16", "f8e5m2": "bf16", "f32": "f32"}
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype", "stored"),
+    [
+        (1999, "bf16", 2000),
+        (2000, "bf16", 2000),
+        (1, "bf16", 16),
+        (4, "bf16", 4),
+        (5, "bf16", 16),
+        (43, "bf16", 48),
+        (8, "i8", 8),
+        (9, "i8", 32),
+    ],
+)
+def test_rows_that_break_eight_byte_strides_are_padded_to_32_bytes(size, dtype, stored):
+    w = einsum("ik,jk->ij", i=4, j=4, k=size, dtype=dtype)
+    assert w.row_elements(("i", "k"), w.dtype) == stored
+
+
+def test_the_dense_layout_pads_nothing():
+    w = einsum("ik,jk->ij", i=4, j=4, k=43, layout="dense")
+    assert w.row_elements(("i", "k"), w.dtype) == 43
+
+
+def test_an_epilogue_is_a_list_of_steps():
+    w = einsum("ik,jk->ij", i=4, j=4, k=8, epilogue="bias:b(j), mul 0.5, relu")
+    assert w.epilogue == (EpilogueOp("bias", operand="b", axes=("j",)), EpilogueOp("mul", constant=0.5), EpilogueOp("relu"))
+    assert w.to_json()["epilogue"] == "bias:b(j), mul 0.5, relu"

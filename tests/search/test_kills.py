@@ -1,0 +1,62 @@
+"""Kills at fixed moments: no finished step is lost, no journal is corrupt, and the resumed result is that of an uninterrupted run."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tcptune.ir.workload import einsum
+from tcptune.search.store import Study, _valid_lines
+from tcptune.search.tuner import tune
+
+WORKLOAD = {"text": "ik,jk->ij", "sizes": {"i": 24, "j": 40, "k": 32}}
+TRIALS = 40
+CHILD = """
+import sys
+from pathlib import Path
+from tcptune.ir.workload import einsum
+from tcptune.search.tuner import tune
+print("ready", flush=True)
+tune(einsum({text!r}, sizes={sizes!r}), trials={trials}, seed=0, study=Path(sys.argv[1]))
+print("done", flush=True)
+"""
+DELAYS_MS = [0, 900, 30, 450, 210, 1, 700, 130, 60, 1200, 15, 350, 520, 80, 260, 5, 980, 170, 640, 45, 300, 110, 410, 25, 820]
+
+
+def killed_after(path, delay_ms):
+    """Starts a search on the study, kills it `delay_ms` after it is ready; returns whether it had finished."""
+    code = CHILD.format(trials=TRIALS, **WORKLOAD)
+    with subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline().strip() == "ready"
+        time.sleep(delay_ms / 1000)
+        child.kill()
+        return "done" in child.stdout.read()
+
+
+def check_kills(tmp_path, delays):
+    path = tmp_path / "study.journal"
+    whole_before = 0
+    for delay in delays:
+        killed_after(path, delay)
+        if path.exists():
+            lines, _ = _valid_lines(path.read_bytes())
+            assert len(lines) >= whole_before, "a finished step was lost"
+            whole_before = len(lines)
+    workload = einsum(WORKLOAD["text"], sizes=WORKLOAD["sizes"])
+    resumed = tune(workload, trials=TRIALS, seed=0, study=path)
+    fresh = tune(workload, trials=TRIALS, seed=0)
+    assert json.dumps({**resumed.to_json(), "wall_time_s": 0}) == json.dumps({**fresh.to_json(), "wall_time_s": 0})
+    with Study(path, {"workload": workload.to_json(), "seed": 0, "profile": "vendor", "version": 1}) as study:
+        assert sorted(study.records) == list(range(len(study.records)))
+
+
+def test_four_kills_lose_nothing(tmp_path):
+    check_kills(tmp_path, [300, 20, 900, 150])
+
+
+@pytest.mark.slow
+def test_fifty_kills_lose_nothing(tmp_path):
+    check_kills(tmp_path, DELAYS_MS + DELAYS_MS[::-1])

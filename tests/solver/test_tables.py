@@ -1,0 +1,61 @@
+"""Placement tables against enumeration by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tcptune.ir.workload import einsum
+from tcptune.model.hardware import RNGD
+from tcptune.solver.tables import Family, families, placement_table
+
+WORKLOADS = [
+    einsum("ik,jk->ij", i=8, j=5, k=32),
+    einsum("ij,j->i", i=6, j=24),
+    einsum("ki,kj->ij", i=4, j=16, k=3),
+    einsum("bmk,bkn->bmn", b=2, m=4, k=16, n=8),
+]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.text)
+def test_every_row_covers_its_axes_and_respects_the_machine(workload):
+    for family in families(workload):
+        table = placement_table(family)
+        for row in range(table.rows):
+            placement = table.placement(row)
+            assert placement.live_slices <= RNGD.slices_per_cluster
+            assert placement.live_clusters <= RNGD.clusters_per_chip
+            assert sum(a.lane > 1 for a in placement.axes) <= 1
+            for axis in placement.axes:
+                assert axis.padded >= workload.size(axis.axis)
+                assert axis.lane in RNGD.legal_lane_counts
+
+
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.text)
+def test_no_placement_is_missing_or_there_twice(workload):
+    for family in families(workload):
+        table = placement_table(family)
+        rows = {tuple(r) for r in table.choice.tolist()}
+        assert len(rows) == table.rows
+        counts = [range(len(options)) for options in table.options]
+        fitting = set()
+        for choice in itertools.product(*counts):
+            picked = [table.options[n][k] for n, k in enumerate(choice)]
+            slices = int(np.prod([p.slice for p in picked]))
+            clusters = int(np.prod([p.cluster for p in picked]))
+            if slices <= 256 and clusters <= 2 and sum(p.lane > 1 for p in picked) <= 1:
+                fitting.add(choice)
+        assert rows == fitting
+
+
+def test_columns_are_those_of_the_rows():
+    table = placement_table(Family(WORKLOADS[0], 1, ("", "")))
+    for row in range(0, table.rows, 7):
+        placement = table.placement(row)
+        assert table.column("i", "slice")[row] == placement.of("i").slice
+        assert table.block(0)[row] == placement.of("i").in_slice * placement.of("k").in_slice
+        assert table.live_slices[row] == placement.live_slices
+
+
+def test_an_operand_that_no_register_file_holds_has_no_row():
+    assert placement_table(Family(einsum("i,i->", i=200_000), 1, ("", ""))).rows == 0
