@@ -98,7 +98,9 @@ VENDOR_DMA = DmaTiming(
         120.0, "cycles/piece", "two shapes of 2 B pieces (16 and 128 in one line): an interpolation", "unknown elsewhere"
     ),
     sub_word_queue=Constant(4.75, "cycles/piece²", "the same two shapes", "unknown elsewhere"),
-    max_packet=Constant(1024, "bytes", "rows of 1,600, 1,920, 2,000 and 3,840 B: packets of 800, 960, 1,000, 960", "exact on those"),
+    max_packet=Constant(
+        1024, "bytes", "rows of 1,600, 1,920, 2,000, 14,400 and 28,800 B: packets of 800, 960, 1,000, 800, 960", "exact on those"
+    ),
     dm_copy_bytes_per_cycle=Constant(76, "bytes/cycle", "few DM to DM replications (VT-030)", "unknown, few data"),
     hbm_request=None,
     hbm_row_switch=None,

@@ -22,7 +22,8 @@ def packet_length(pieces: Pieces, limit: int) -> int:
         return LINE
     if run <= limit:
         return run
-    return max((d for d in range(8, limit + 1, 8) if run % d == 0), default=run)
+    divisors = [d for d in range(8, limit + 1, 8) if run % d == 0]
+    return max([d for d in divisors if run // d % 2 == 0] or divisors, default=run)
 
 
 def engine_order(slices: dict[int, int]) -> list[int]:

@@ -70,14 +70,19 @@ class RequestStream:
         return offset
 
     def packet_bytes(self, limit: int, hw: Hardware = RNGD) -> int:
-        """Bytes of one packet: a line if all addresses and lengths are, else the largest divisor of the run up to `limit` on 8 bytes."""
+        """Bytes of one packet.
+
+        A line if all addresses and lengths are whole lines; else the run if it fits `limit`; else its largest divisor on 8 bytes that
+        leaves an even number of packets, or any number where none does.
+        """
         line, word = hw.request_bytes, hw.dma_alignment_bytes
         bases_on_lines = not (self.bases % line).any()
         if bases_on_lines and self.run_bytes % line == 0 and all(loop.stride % line == 0 for loop in self.loops):
             return line
         if self.run_bytes <= limit:
             return self.run_bytes
-        return largest_divisor(self.run_bytes, limit, word) or self.run_bytes
+        half = largest_divisor(self.run_bytes // 2, limit, word) if self.run_bytes % 2 == 0 else None
+        return half or largest_divisor(self.run_bytes, limit, word) or self.run_bytes
 
     @cached_property
     def engines(self) -> tuple[EngineShare, ...]:
