@@ -32,7 +32,7 @@ from tcptune.ir.schedule import (
     Region,
     Repeat,
 )
-from tcptune.ir.types import TensorType
+from tcptune.ir.types import DType, TensorType
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.kernel_timing import KernelTiming, kernel_timing
 from tcptune.model.memory.dm import max_consecutive_accesses
@@ -66,6 +66,22 @@ def pass_contexts(chain: Chain, context: str) -> tuple[str, ...]:
 def needs_stash(chain: Chain) -> bool:
     """Whether the pass keeps one operand in an implicit VRF tensor (HW-026)."""
     return any(step.op.NAME in ("vector_stash", "vector_intra_slice_unzip") for step in chain.steps)
+
+
+def table_name(source: DType, target: DType) -> str:
+    """Name of the lookup table between two element types."""
+    return f"{source}_{target}"
+
+
+def tables_of(steps: tuple[CheckedStep, ...]) -> set[str]:
+    """Lookup tables that passes of these steps use."""
+    found: set[str] = set()
+    for step in steps:
+        found |= tables_of(step.body)
+        for stage in step.chain.steps if step.chain is not None else ():
+            if isinstance(stage.op, FetchTableLookup):
+                found.add(table_name(stage.before.dtype, stage.op.dtype))
+    return found
 
 
 @dataclass
@@ -171,6 +187,11 @@ class _Lowering:
                 self.mark = mark
             del self.variables[step.var]
             return
+        tables = tables_of(checked.body)
+        if len(tables) == 1:
+            self.lookup_table(tables.pop())
+        elif tables:
+            self.table = None
         outer, self.parts = self.parts, []
         self.kept_loops += 1
         self.variables[step.var] = 0
@@ -240,7 +261,7 @@ class _Lowering:
         found = []
         for checked in chain.steps:
             if isinstance(checked.op, FetchTableLookup):
-                found.append(self.lookup_table(f"{checked.before.dtype}_{checked.op.dtype}"))
+                found.append(self.lookup_table(table_name(checked.before.dtype, checked.op.dtype)))
             elif isinstance(checked.op, Switch) and checked.op.config.kind == "CustomBroadcast":
                 found.append(self.bitmap())
         return found
@@ -336,8 +357,13 @@ def lower(checked: CheckedKernel, profile: str = "vendor", hw: Hardware = RNGD) 
         lowering.names[bound.name] = lowering.buffer(bound.name, _TIERS[bound.type.tier], buffer_bytes(bound.type), bound.type)
         if bound.type.tier == "Hbm":
             lowering.hbm[lowering.names[bound.name]] = _Written(touched=True)
+        elif bound.type.tier == "Dm":
+            lowering.emit(Instruction(f"argument {bound.name}", "Sub", (NOOP,), 0, writes=(Region(lowering.names[bound.name]),)))
     for step in checked.steps:
         lowering.step(step)
+    for bound in checked.outputs:
+        if bound.type.tier == "Dm":
+            lowering.emit(Instruction(f"returned {bound.name}", "Sub", (NOOP,), 0, reads=(Region(lowering.names[bound.storage]),)))
     launch = Launch(int(timing.core_begin.value), int(timing.first_begin.value), int(timing.closing_sync.value))
     return Program((*lowering.head, *lowering.parts), tuple(lowering.buffers.values()), launch)
 

@@ -96,6 +96,26 @@ class TestInsertedWork:
         inserted = [(i.kind, i.duration_cycles) for i in found if "f8e4m3_bf16" in i.id]
         assert inserted == [("DmaLoad", 838), ("Sub", 1293)]
 
+    def test_a_kept_loop_loads_its_table_before_it_starts(self):
+        b = KernelBuilder("k", {"A": 4096, "G": 4})
+        x = b.input("x", "Hbm", "f8e4m3", element="G, A").to_dm(cluster="1 # 2", slice="A / 16", element="G, A % 16")
+        out = b.new_dm("bf16", cluster="1 # 2", slice="A / 16", element="G, A % 16", let="out")
+        with b.loop(4, var="g") as g:
+            s = b.main.begin(x.tile("G", 1, g, "1 # 4, A % 16")).fetch("1", "A % 16").fetch_table_lookup("bf16")
+            tile = {"axis": "G", "len": 1, "start": g, "element": "1 #{!} 4, A % 16", "mutable": True}
+            s.collect("1", "A % 16").commit_trim("A % 16").commit_view(out, tile)
+        compiled = compile_kernel(b.build(out))
+        check_schedule(compiled.program, compiled.schedule)
+        assert sum("f8e4m3_bf16" in o.id for o in compiled.schedule.operations) == 2
+
+    def test_arguments_in_dm_are_there_from_the_start_and_results_to_the_end(self):
+        b = KernelBuilder("k", {"A": 2048})
+        x = b.input("x", "Dm", "i32", chip="1", **PLACE)
+        s = b.main.begin(x).fetch("1", "A % 8").collect("1", "A % 8").commit_trim("A % 8").commit("A % 8", let="y")
+        lives = {entry.buffer.name: entry for entry in compile_kernel(b.build(s)).schedule.lifetimes}
+        assert lives["x"].begin == 1003
+        assert lives["y"].address != lives["x"].address
+
     def test_a_custom_broadcast_loads_its_bitmap(self):
         b = KernelBuilder("k", {"A": 256, "K": 16})
         x = b.input("x", "Hbm", "bf16", element="A, K").to_dm(cluster="1 # 2", slice="A", element="K")
