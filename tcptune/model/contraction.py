@@ -1,10 +1,6 @@
 """Values of a contraction without its outer product: sums of strided products, bit for bit or by matrix products (CE-005, CE-013).
 
-A legal contraction is a sum over loops. Each loop walks the flits of a slice with one stride and the TRF element with another (0 where
-an operand is repeated), and it either survives or is summed:
-
-    out[lane, kept…] = sum over reduced… of stream[kept…, reduced…] * weight[lane, kept…, reduced…]
-
+A legal contraction is a sum over loops that walk both operands with constant strides (`model.contraction_loops`).
 `exact` multiplies and adds in the order of the hardware: a balanced tree over the inner loops of the packet, then one addition after the
 other in the order of Time. `fast` rearranges the loops into a batched matrix product; floats then differ in rounding, integers do not.
 """
@@ -12,9 +8,8 @@ other in the order of Time. `fast` rearranges the loops into a batched matrix pr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
+from tcptune.model.contraction_loops import Contraction, Loop
 from tcptune.model.numerics import convert, numpy_dtype, time_sum, tree_sum
 from tcptune.model.values import Values
 
@@ -43,127 +39,6 @@ TRANSPOSED_ROWS = 16
 
 OPERAND_ELEMENTS: dict[Mode, int] = {"exact": 1 << 22, "fast": 1 << 20}
 """Elements of both operands that are widened at once: slices are computed in runs, long ones for numpy, short ones for the cache."""
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """One loop of a contraction.
-
-    Attributes:
-        size: iterations.
-        stream: stride in elements of a slice's flits; 0 where the packet is sent again.
-        weight: stride in elements of the TRF element; 0 where the same read is used.
-        kept: whether it survives into the result.
-    """
-
-    size: int
-    stream: int
-    weight: int
-    kept: bool
-
-
-@dataclass(frozen=True)
-class Contraction:
-    """Loops of the stages outer, packet and time, each list outermost first, and what surrounds them.
-
-    Attributes:
-        time: loops of OutTime.
-        columns: surviving loops of the packet, cut to the declared columns.
-        tree: summed loops of the packet; the product of their sizes is a power of two.
-        declared_columns: elements of the declared OutPacket; columns beyond the loops are undefined.
-        stream_type, weight_type, accumulator: element types.
-        steps: (stream offset, weight offset, surviving position) of every position of OutTime, where the loops of the TRF and those of the
-            sum cut one axis at crossing boundaries and so have no common loops; None otherwise.
-    """
-
-    time: tuple[Loop, ...]
-    columns: tuple[Loop, ...]
-    tree: tuple[Loop, ...]
-    declared_columns: int
-    stream_type: DType
-    weight_type: DType
-    accumulator: DType
-    steps: tuple[tuple[int, int, int], ...] | None = None
-
-    @classmethod
-    def of(cls, steps: Sequence[Step]) -> Contraction:
-        """The loops of a checked chain that begins with contract_outer; stages that are not given do nothing."""
-        outer = steps[0]
-        config = outer.config
-        packet = next((s.config for s in steps if s.op.NAME == "contract_packet"), None)
-        time = next((s.config for s in steps if s.op.NAME == "contract_time"), None)
-        depth, declared = (packet.tree_depth, packet.columns) if packet else (0, config.packet_elements)
-        size = outer.after.time.size  # type: ignore[union-attr]
-        survival = time.loops if time else ((size, True),)
-        walked = _time_loops(config, survival, size)
-        columns, tree = _packet_loops(config.packet_elements, config.read_size, depth, declared)
-        types = (outer.before.dtype, config.weight_type, config.accumulator)
-        if walked is not None:
-            return cls(walked, columns, tree, declared, *types)
-        kept = prod(n for n, survives in survival if survives)
-        return cls((Loop(kept, 0, 0, True),), columns, tree, declared, *types, _positions(config, survival, size))
-
-    @property
-    def kept(self) -> tuple[Loop, ...]:
-        """Surviving loops in the order of the result: time, then columns."""
-        return (*(loop for loop in self.time if loop.kept), *self.columns)
-
-    @property
-    def result_time(self) -> int:
-        return prod(loop.size for loop in self.time if loop.kept)
-
-    @property
-    def result_columns(self) -> int:
-        """Columns that the loops compute; at most `declared_columns`."""
-        return prod(loop.size for loop in self.columns)
-
-
-def _time_loops(config: Any, survival: Sequence[tuple[int, bool]], size: int) -> tuple[Loop, ...] | None:
-    """OutTime cut at every boundary of the TRF loops, of the sum over Time and of the time broadcast; None where boundaries cross."""
-    sequenced, surviving = _with_places(config.entries), _with_places(survival)
-    edges = sorted({size, config.time_broadcast, 1, *(p for _, p, _ in sequenced), *(p for _, p, _ in surviving)}, reverse=True)
-    loops = []
-    for high, low in pairwise(edges):
-        if high % low:
-            return None
-        packet_step = low // config.time_broadcast * config.packet_elements if low >= config.time_broadcast else 0
-        weight = next((stride * (low // place) for n, place, stride in sequenced if place <= low < place * n), 0)
-        kept = next((survives for n, place, survives in surviving if place <= low < place * n), True)
-        loops.append(Loop(high // low, packet_step, weight, kept))
-    return tuple(loops)
-
-
-def _positions(config: Any, survival: Sequence[tuple[int, bool]], size: int) -> tuple[tuple[int, int, int], ...]:
-    """(stream offset, weight offset, surviving position) of every position of OutTime."""
-    time = np.arange(size)
-    weight, slot, below = np.zeros_like(time), np.zeros_like(time), 1
-    for n, place, stride in _with_places(config.entries):
-        weight += time // place % n * stride
-    for n, place, survives in _with_places(survival):
-        if survives:
-            slot += time // place % n * below
-            below *= n
-    stream = time // config.time_broadcast * config.packet_elements
-    return tuple(zip(stream.tolist(), weight.tolist(), slot.tolist(), strict=True))
-
-
-def _with_places(loops: Sequence[tuple[int, Any]]) -> list[tuple[int, int, Any]]:
-    """(size, place, rest) of loops given outermost first, innermost first."""
-    place, placed = 1, []
-    for size, rest in reversed(loops):
-        placed.append((size, place, rest))
-        place *= size
-    return placed
-
-
-def _packet_loops(elements: int, read_size: int, depth: int, declared: int) -> tuple[tuple[Loop, ...], tuple[Loop, ...]]:
-    """(columns, tree): the packet cut at the tree and at the read; repeated reads have weight stride 0."""
-    tree = 1 << depth
-    last = tree * min(declared, elements // tree)
-    edges = sorted({e for e in (last, tree, read_size, 1) if e <= last}, reverse=True)
-    loops = [(high // low, low) for high, low in pairwise(edges)]
-    made = [Loop(size, low, low if low < read_size else 0, low >= tree) for size, low in loops]
-    return tuple(loop for loop in made if loop.kept), tuple(loop for loop in made if not loop.kept)
 
 
 # --- the two modes ----------------------------------------------------------------------------------------------------------------
@@ -209,6 +84,8 @@ def _contract(work: Contraction, stream: Values, weight: Values, mode: Mode) -> 
             data[chosen] = _summed(compute, np.add, work, x[chosen], w[chosen])
         known[chosen] = _summed(_known, np.logical_and, work, x_known[chosen], w_known[chosen])
     data, known = (a.reshape(*spatial, lanes, work.result_time, work.result_columns) for a in (data, known))
+    if work.time_known is not None:
+        known &= work.time_known[:, None]
     missing = work.declared_columns - work.result_columns
     if missing:
         data, known = (np.pad(a, [(0, 0)] * 5 + [(0, missing)]) for a in (data, known))

@@ -146,16 +146,23 @@ def _split(loops: list[LoopFactor], n: int) -> tuple[list[LoopFactor], list[Loop
 
 
 def refined(loops: Iterable[LoopFactor], others: Iterable[LoopFactor]) -> Loops:
-    """`loops` cut wherever `others` begin or end on the same axis, as far as the cuts are exact."""
-    edges: dict[str | Mapping | None, set[int]] = {}
+    """`loops` cut wherever `others` begin or end on the same axis, as far as the cuts are exact.
+
+    Where another loop ends in the padding of a loop nothing is cut: both walk the same live cells and differ in padding only.
+    """
+    begins: dict[str | Mapping | None, set[int]] = {}
+    ends: dict[str | Mapping | None, set[int]] = {}
     for other in others:
         if other.of is not None:
-            edges.setdefault(other.of, set()).update((other.weight, other.span))
+            begins.setdefault(other.of, set()).add(other.weight)
+            ends.setdefault(other.of, set()).add(other.span)
     found: list[LoopFactor] = []
     for loop in loops:
+        live_span = loop.weight * loop.live
+        edges = begins.get(loop.of, set()) | {e for e in ends.get(loop.of, ()) if e < live_span}
         pieces: list[LoopFactor] = []
         head = loop
-        for edge in sorted(e for e in edges.get(loop.of, ()) if loop.weight < e < loop.span):
+        for edge in sorted(e for e in edges if loop.weight < e < loop.span):
             step, odd = divmod(edge, head.weight)
             halves = None if odd or step >= head.extent else head.cut(step)
             if halves is not None:

@@ -54,6 +54,7 @@ def test_padding_at_the_end_of_a_stored_axis_may_stay_unread() -> None:
 
 def test_reading_beyond_a_stored_axis_is_refused() -> None:
     assert refusal("A # 4", "K", "A, K", outer("A # 4", "K")).rule == "OUTER-019"
+    assert refusal("M", "K", "O, K", outer("M, O # 8", "K")).rule == "OUTER-019"
 
 
 def test_packing_takes_the_inner_end_of_time_only() -> None:
@@ -168,3 +169,9 @@ def test_padding_beside_one_stored_value_needs_no_reader() -> None:
 
 def test_a_stored_factor_is_walked_once() -> None:
     assert refusal("O, M, O", "K", "O, K", outer("O, M, O", "K")).rule == "OUTER-019"
+
+
+@pytest.mark.parametrize("time", ["M, M", "M, M % 4", "M, K", "M, O, O", "M, O, B, O"])
+def test_a_broadcast_factor_is_a_new_axis(time: str) -> None:
+    error = refusal("M", "K", "K", outer(time, "K"))
+    assert (error.rule, "OUTER-009" in error.also) == ("OUTER-007", True)

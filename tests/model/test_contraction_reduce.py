@@ -92,7 +92,7 @@ def test_out_time_is_an_ordered_part_of_time(kept: str) -> None:
     assert refused(products("M, R", "1"), AX, packet_op("1"), time_op(kept)).rule == "TIMERED-002"
 
 
-@pytest.mark.parametrize(("time", "kept"), [("R, A # 4", "A"), ("R, A", "A # 4")])
+@pytest.mark.parametrize(("time", "kept"), [("R, A # 4", "A"), ("R, A", "A # 4"), ("R, T # 8", "T"), ("R, Q # 16", "Q # 8")])
 def test_survivors_keep_their_padding(time: str, kept: str) -> None:
     error = refused(products(time, "1"), AX, packet_op("1"), time_op(kept))
     assert error.rule == "TIMERED-003"

@@ -185,3 +185,11 @@ def test_looking_at_the_products_computes_them() -> None:
     assert pending.data.shape == work.steps[0].after.shape
     x, w = start.data[0, 0, 0].astype(np.float32).reshape(3, 32), operands["w"].data[0, 0, 0].astype(np.float32)
     assert (pending.data[0, 0, 0] == x[None] * w[:, None]).all()
+
+
+def test_nothing_is_known_of_sums_over_padding_that_neither_operand_holds() -> None:
+    kept = chain("bf16", "M", "H", "Q", "H", outer("M, O # 3", "H"), *reduced("1", "M, O # 3", "M, O # 3", "Q # 8"))
+    got = apply_chain(kept, *inputs(kept))
+    assert got.defined[0, 0, 0, :, 0].tolist() == [True, True, False] * 3
+    summed = chain("bf16", "M", "H", "Q", "H", outer("M, O # 3", "H"), *reduced("1", "M", "M", "Q # 8"))
+    assert not apply_chain(summed, *inputs(summed)).defined.any()

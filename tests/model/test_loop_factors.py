@@ -56,3 +56,10 @@ def test_padding_stays_with_the_outermost_piece() -> None:
 
 def test_boundaries_that_do_not_divide_are_left_out() -> None:
     assert refined(loop_factors(AX.mapping("A")), loop_factors(AX.mapping("A = 3"))) == loop_factors(AX.mapping("A"))
+
+
+def test_padding_alone_is_no_digit() -> None:
+    padded, whole = loop_factors(AX.mapping("C # 8")), loop_factors(AX.mapping("C"))
+    assert refined(padded, whole) == padded
+    outer, inner = loop_factors(AX.mapping("C # 8 / 2")), loop_factors(AX.mapping("C # 8 % 2"))
+    assert refined(padded, (*outer, *inner)) == (*outer, *inner)

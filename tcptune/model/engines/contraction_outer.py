@@ -17,7 +17,7 @@ from tcptune.ir.ops import ContractOuter
 from tcptune.ir.types import DType, StreamType, TensorType
 from tcptune.model.hardware import Hardware
 from tcptune.model.loop_factors import LoopFactor, loop_factors, refined
-from tcptune.model.movement import carried_digits
+from tcptune.model.movement import Digits, carried_digits
 from tcptune.model.numerics import accumulator, packing_bits
 from tcptune.model.stage import ChainEnv, StageCost, Step
 
@@ -40,6 +40,8 @@ class OuterConfig:
         time_broadcast: times a packet is sent again (OUTER-007).
         read_size: TRF elements of one read (OUTER-016).
         entries: (size, stride in elements) of the TRF loops, outermost first (OUTER-019).
+        padded_broadcasts: (place, extent, live) of loops of OutTime that neither operand holds and that have padding: packets are sent
+            again for the padding too, so nothing is known of those products.
         weight_type: element type of the TRF operand.
         accumulator: type of the products.
     """
@@ -49,6 +51,7 @@ class OuterConfig:
     time_broadcast: int
     read_size: int
     entries: tuple[tuple[int, int], ...]
+    padded_broadcasts: tuple[tuple[int, int, int], ...]
     weight_type: DType
     accumulator: DType
 
@@ -131,7 +134,8 @@ def check(stream: StreamType, op: ContractOuter, env: ChainEnv) -> Step:
     entries = _entries(trf, op.time, read_size)
     read_bytes = read_size * packing_bits(trf.dtype) // 8
     require_aligned_read(read_bytes, 0, tuple(s * packing_bits(trf.dtype) // 8 for _, s in entries), env.hw)
-    config = OuterConfig(pack_size, flit, time_broadcast, read_size, entries, trf.dtype, result_dtype)
+    padded = _padded_broadcasts(trf, op.time, time_broadcast)
+    config = OuterConfig(pack_size, flit, time_broadcast, read_size, entries, padded, trf.dtype, result_dtype)
     after = stream.with_(position="ContractOuter", dtype=result_dtype, time=op.time, packet=op.packet, lane=trf.lane, details=stream.dtype)
     derived = {
         "pack_size": pack_size,
@@ -175,7 +179,7 @@ def _operand(op: ContractOuter, env: ChainEnv) -> TensorType:
             expected="a TRF tensor",
             got=op.trf,
             nearest=next((name for name, t in env.operands.items() if t.tier == "Trf"), None),
-            also=("TRF-001",),
+            also=("TRF-001", "TU-006"),
         )
     return trf
 
@@ -281,7 +285,41 @@ def _check_time(stream: StreamType, op: ContractOuter, pack_size: int) -> int:
             expected=f"{packed}, followed by broadcast axes",
             got=str(op.time),
         )
+    _require_new_axes(stream, op, broadcast)
     return broadcast
+
+
+def _require_new_axes(stream: StreamType, op: ContractOuter, broadcast: int) -> None:
+    """A broadcast factor repeats packets for an axis that the stream does not hold (OUTER-009)."""
+    held = carried_digits((stream.chip, stream.cluster, stream.slice, stream.time, stream.packet))
+    repeated = op.time.split_at(broadcast)[1]
+    loops = loop_factors(repeated)
+    for place, loop in enumerate(loops):
+        again = any(isinstance(loop.of, str) and f.of == loop.of and f.weight < loop.span and loop.weight < f.span for f in loops[:place])
+        if again or _overlaps(loop, held):
+            raise RuleViolation(
+                "OUTER-007",
+                f"the broadcast part {repeated} of OutTime holds {loop.of}, which {'it' if again else 'the stream'} already has",
+                expected="axes of the TRF operand or new ones, each once",
+                got=str(op.time),
+                also=("OUTER-009",),
+            )
+
+
+def _overlaps(loop: LoopFactor, held: Dict[str, Digits]) -> bool:
+    """Whether the loop walks a digit that is held."""
+    return isinstance(loop.of, str) and any(loop.weight < w * e and w < loop.span for w, e in held.get(loop.of, ()) if e > 1)
+
+
+def _padded_broadcasts(trf: TensorType, time: Mapping, broadcast: int) -> tuple[tuple[int, int, int], ...]:
+    """(place, extent, live) of padded broadcast loops that the TRF does not hold either."""
+    held = carried_digits((trf.element,))
+    found, place = [], 1
+    for loop in reversed(loop_factors(time.split_at(broadcast)[1])):
+        if loop.live < loop.extent and not _overlaps(loop, held):
+            found.append((place, loop.extent, loop.live))
+        place *= loop.extent
+    return tuple(found)
 
 
 def _read_size(trf: TensorType, packet: Mapping, hw: Hardware) -> int:
