@@ -12,6 +12,7 @@ CHAIN_WIDTH = 60
 CALL_WIDTH = 60
 LIST_WIDTH = 60
 STRUCT_WIDTH = 18
+_LONG_OVERFLOW = 5
 INDENT = 4
 
 
@@ -55,13 +56,23 @@ class Sequence:
     brackets: str = "[]"
 
 
-Expr = str | Chain | Struct | Sequence
+@dataclass(frozen=True)
+class Block:
+    """``unsafe { value }``."""
+
+    head: str
+    value: Expr
+
+
+Expr = str | Chain | Struct | Sequence | Block
 
 
 def one_line(expr: Expr) -> str:
     """The expression without line breaks."""
     if isinstance(expr, str):
         return expr
+    if isinstance(expr, Block):
+        return f"{expr.head} {{ {one_line(expr.value)} }}"
     if isinstance(expr, Struct):
         return f"{expr.head} {{ {', '.join(f'{n}: {v}' for n, v in expr.fields)} }}"
     if isinstance(expr, Sequence):
@@ -77,6 +88,8 @@ def fits(expr: Expr, room: int) -> bool:
     """Whether rustfmt keeps the expression on one line of `room` columns."""
     if len(one_line(expr)) > room:
         return False
+    if isinstance(expr, Block):
+        return fits(expr.value, room)
     if isinstance(expr, Struct):
         return len(one_line(expr)) - len(expr.head) - len(" {  }") <= STRUCT_WIDTH
     if isinstance(expr, Sequence):
@@ -94,12 +107,18 @@ def _arguments_fit(call: Call, room: int) -> bool:
     return sum(len(one_line(a)) for a in arguments) + 2 * max(0, len(arguments) - 1) <= CALL_WIDTH and all(fits(a, room) for a in arguments)
 
 
-def layout(expr: Expr, indent: int, offset: int = 0, suffix: int = 0) -> list[str]:
-    """Lines of an expression whose first line already holds `offset` characters after `indent`; `suffix` characters follow the last."""
+def layout(expr: Expr, indent: int, offset: int = 0, suffix: int = 0, *, value: bool = False) -> list[str]:
+    """Lines of an expression whose first line already holds `offset` characters after `indent`; `suffix` characters follow the last.
+
+    The first calls on a short root join it, except where the expression is the `value` of a binding.
+    """
     if fits(expr, MAX_WIDTH - indent - offset - suffix) or isinstance(expr, str):
         return [one_line(expr)]
     if isinstance(expr, Chain):
-        return _chain(expr, indent, offset, suffix)
+        return _chain(expr, indent, offset, suffix, value)
+    if isinstance(expr, Block):
+        inner = layout(expr.value, indent + INDENT)
+        return [f"{expr.head} {{", " " * (indent + INDENT) + inner[0], *inner[1:], " " * indent + "}"]
     return _broken(expr, indent)
 
 
@@ -129,26 +148,36 @@ def _vertical(items: tuple[Expr, ...], indent: int) -> list[str]:
     return lines
 
 
-def _chain(chain: Chain, indent: int, offset: int, suffix: int) -> list[str]:
+def _chain(chain: Chain, indent: int, offset: int, suffix: int, value: bool) -> list[str]:
     root, calls = layout(chain.root, indent, offset), list(chain.calls)
-    while offset == 0 and calls and len(root) == 1 and len(root[0]) <= INDENT:
+    while not value and offset == 0 and len(calls) > 1 and len(root) == 1 and len(root[0]) <= INDENT:
         root[0] += _link(calls.pop(0))
-    if (
-        len(calls) == 1
-        and len(root) == 1
-        and len(root[0]) + len(_link(calls[0])) + indent + offset + suffix <= MAX_WIDTH
-        and _arguments_fit(calls[0], MAX_WIDTH)
-    ):
-        return [root[0] + _link(calls[0])]
-    if len(calls) <= 1 and len(root) == 1:
-        tail = _call(calls[0], indent, len(root[0]) + offset) if calls else [""]
-        return [root[0] + tail[0], *tail[1:]]
-    lines = root
     deeper = indent if len(root) > 1 else indent + INDENT
-    for position, call in enumerate(calls):
-        block = _call(call, deeper, 0, suffix if position == len(calls) - 1 else 0)
-        lines += [" " * deeper + block[0], *block[1:]]
-    return lines
+    last = _call(calls[-1], deeper, 0, suffix) if calls else []
+    if len(root) == 1:
+        joined = _joined(root[0], calls, indent, offset, suffix, len(last))
+        if joined is not None:
+            return joined
+    blocks = [*(_call(call, deeper, 0) for call in calls[:-1]), last]
+    return [*root, *(line for block in blocks for line in (" " * deeper + block[0], *block[1:]))]
+
+
+def _joined(root: str, calls: list[Call], indent: int, offset: int, suffix: int, last_lines: int) -> list[str] | None:
+    """The chain with all but the arguments of its last call on one line, None where rustfmt prefers one call a line.
+
+    It joins if the first line fits (60 columns where there are several calls) and the last call on a line of its own would need no
+    fewer lines, or if the joined form has at least `_LONG_OVERFLOW` lines.
+    """
+    if not calls:
+        return [root]
+    prefix = root + "".join(map(_link, calls[:-1]))
+    room = MAX_WIDTH - indent - offset if len(calls) == 1 else min(CHAIN_WIDTH, MAX_WIDTH - indent - offset)
+    tail = _call(calls[-1], indent, len(prefix) + offset, suffix)
+    if not all(_arguments_fit(call, MAX_WIDTH) for call in calls[:-1]) or len(prefix) + len(tail[0]) > room:
+        return None
+    if len(tail) < _LONG_OVERFLOW and last_lines < len(tail):
+        return None
+    return [prefix + tail[0], *tail[1:]]
 
 
 def _call(call: Call, indent: int, offset: int, suffix: int = 0) -> list[str]:
@@ -193,11 +222,18 @@ def binding(name: str, annotation: tuple[str, tuple[str, ...]] | None, expr: Exp
             return _ended([f"{pad}{pattern}: {head}<", *inner, f"{pad}> = {first}", *rest])
         pattern = flat.removesuffix(" =")
     lead = f"{pattern} = "
-    single = one_line(expr)
-    if not fits(expr, MAX_WIDTH - indent - len(lead) - 1) and fits(expr, MAX_WIDTH - indent - INDENT - 1):
-        return [f"{pad}{pattern} =", f"{pad}{' ' * INDENT}{single};"]
-    first, *rest = layout(expr, indent, len(lead), 1)
-    return _ended([f"{pad}{lead}{first}", *rest])
+    same, below = layout(expr, indent, len(lead), 1, value=True), layout(expr, indent + INDENT, 0, 1, value=True)
+    if len(same) > 1 and _prefers_next_line(same, below):
+        return _ended([f"{pad}{pattern} =", f"{pad}{' ' * INDENT}{below[0]}", *below[1:]])
+    if len(same) == 1 and indent + len(lead) + len(same[0]) >= MAX_WIDTH:  # a text that cannot be broken
+        return [f"{pad}{pattern} =", f"{pad}{' ' * INDENT}{same[0]};"]
+    return _ended([f"{pad}{lead}{same[0]}", *same[1:]])
+
+
+def _prefers_next_line(same: list[str], below: list[str]) -> bool:
+    """Whether a value that breaks goes to the next line (rustfmt's `prefer_next_line`)."""
+    opens = [same[0].endswith(bracket) and not below[0].endswith(bracket) for bracket in "({["]
+    return len(below) == 1 or len(same) > len(below) + 1 or any(opens)
 
 
 def _ended(lines: list[str]) -> list[str]:

@@ -27,6 +27,8 @@ _RESERVED_TYPES = frozenset(
 
 def identifier(name: str) -> str:
     """A valid snake-case-compatible Rust identifier close to `name`."""
+    if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) and name not in _KEYWORDS and name.strip("_"):
+        return name
     text = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "x"
     if text[0].isdigit():
         text = f"x{text}"

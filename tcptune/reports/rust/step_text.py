@@ -10,7 +10,7 @@ from tcptune.exec.checked import CheckedStep
 from tcptune.ir import steps as s
 from tcptune.ir.ops import ContractOuter, ToTrf, ToVrf
 from tcptune.ir.steps import PlanEntry
-from tcptune.reports.rust.layout import Call, Chain, Sequence, binding, statement
+from tcptune.reports.rust.layout import Block, Call, Chain, Sequence, binding, statement
 from tcptune.reports.rust.names import Identifiers
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ class StepText:
     def _(self, step: s.Reshape, indent: int) -> list[str]:
         writer = self.writer
         _, arguments = writer.annotation(writer.types[step.let])
-        call = f"{writer.names(step.source)}.reshape::<{', '.join(arguments[1:])}>()"
-        return writer.bind(step.let, f"unsafe {{ {call} }}" if step.unsafe else call, indent)
+        call = Chain(writer.names(step.source), (Call("reshape", arguments[1:]),))
+        return writer.bind(step.let, Block("unsafe", call) if step.unsafe else call, indent)
 
     @_lines.register(s.Tile)
     @_lines.register(s.ChipTile)
