@@ -87,7 +87,7 @@ class Study:
     def _append(self, document: dict[str, Any]) -> None:
         if self._file is None:
             return
-        body = json.dumps(document, separators=(",", ":"), sort_keys=True).encode()
+        body = json.dumps(document, separators=(",", ":")).encode()
         self._file.write(b"%08x %s\n" % (zlib.crc32(body), body))
         self._file.flush()
         os.fsync(self._file.fileno())
