@@ -75,8 +75,15 @@ def row_stream(row: Row) -> RequestStream:
     Raises:
         Skipped: the layout is missing or impossible.
     """
-    if "slice_loops" in row:
-        return _loops_stream(row)
+    stream = _loops_stream(row) if "slice_loops" in row else _pitch_stream(row)
+    first = int(stream.bases.min()) + sum(min(0, (loop.count - 1) * loop.stride) for loop in stream.loops)
+    last = int(stream.bases.max()) + sum(max(0, (loop.count - 1) * loop.stride) for loop in stream.loops) + stream.run_bytes
+    if first < 0 or last > RNGD.hbm_bytes:
+        raise Skipped(f"the pieces reach from byte {first} to {last}, outside the HBM")
+    return stream
+
+
+def _pitch_stream(row: Row) -> RequestStream:
     count, step = _size(row, "slices"), _size(row, "slice_stride", 1)
     if (count - 1) * step >= RNGD.slices_per_cluster:
         raise Skipped(f"{count} slices at a distance of {step} do not fit into {RNGD.slices_per_cluster}")

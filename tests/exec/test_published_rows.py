@@ -81,6 +81,8 @@ LOAD = {"op": "DmaLoad", "slices": 256, "source": "distinct", "run_bytes": 64, "
         ({"op": "Launch"}, "no operation|not an operation"),
         ({"slice_loops": [[2**40, 0, 0]]}, "do not fit"),
         ({"slice_loops": [[2, 1]]}, "whole numbers"),
+        ({"slice_loops": [[2, 1, 64]], "piece_loops": [[2**39, 2**39]]}, "outside the HBM"),
+        ({"pitch_bytes": 2**38}, "outside the HBM"),
     ],
 )
 def test_a_row_that_lacks_what_it_needs_is_skipped_with_the_reason(change: dict[str, Any], reason: str) -> None:
