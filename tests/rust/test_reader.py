@@ -50,6 +50,18 @@ def test_sizes_and_constants_are_numbers_in_mappings() -> None:
     assert (str(load.cluster), str(load.slice), str(load.element)) == ("1 # 2", "A / 8", "A % 8")
 
 
+def test_constants_may_be_computed() -> None:
+    more = "const EIGHT: usize = 4 * PARTS;\nconst ONE: usize = (EIGHT - 6) / 2;"
+    kernel = _kernel(f"let d = x.to_dm::<m![1 # {{ PARTS }}], m![A / {{ EIGHT }}], m![A % 8]>(&mut device.tdma); {COPY} {STORE}", more=more)
+    assert str(kernel.steps[0].slice) == "A / 8"  # type: ignore[attr-defined]
+
+
+def test_the_length_of_a_tile_may_be_computed() -> None:
+    tile = "let t = d.view().tile::<Inner, { Inner::SIZE / 2 }, m![A % 8 = 4 # 8]>(4);"
+    kernel = _kernel(f"{LOAD} {tile} {COPY.replace('d.view()', 't')} {STORE}")
+    assert kernel.steps[1].len == 4  # type: ignore[attr-defined]
+
+
 def test_comments_inside_a_mapping_are_ignored() -> None:
     kernel = _kernel(f"{LOAD.replace('Inner', 'm![A /* of a slice */ % 8]')} {COPY} {STORE}")
     assert str(kernel.steps[0].element) == "A % 8"  # type: ignore[attr-defined]

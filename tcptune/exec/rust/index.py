@@ -73,7 +73,7 @@ def read_index(source: Source, node: Node, resolve: Callable[[Node], Linear]) ->
     text = source.text_of(node)
     if node.type == "integer_literal" and (number := integer_literal(text)) is not None:
         return Linear(number)
-    if node.type in ("identifier", "scoped_identifier"):
+    if node.type in ("identifier", "scoped_identifier", "type_identifier", "scoped_type_identifier"):
         return resolve(node)
     if node.type == "parenthesized_expression":
         return read_index(source, node.named_children[0], resolve)

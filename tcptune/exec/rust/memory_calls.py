@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from tcptune.exec.rust.calls import Link, referent
 from tcptune.exec.rust.frame import Frame
-from tcptune.exec.rust.literals import integer, integers
+from tcptune.exec.rust.literals import integers
 from tcptune.exec.rust.module import nearest
 from tcptune.exec.rust.types import TensorHint
 from tcptune.exec.rust.values import Plan, Tensor, Value, View, described
@@ -289,10 +289,10 @@ def _length(frame: Frame, node: Node) -> int:
         return bound
     if node.type == "block" and node.named_child_count == 1:
         node = node.named_children[0]
-    if node.type in ("scoped_type_identifier", "scoped_identifier"):
-        size = frame.index(node)
-        return size.constant
-    return integer(frame.module, node, "the length of a tile")
+    length = frame.index(node)
+    if length.terms:
+        raise frame.source.error(node, "RUST-007", "the length of a tile is a constant")
+    return length.constant
 
 
 def bind_tile(frame: Frame, view: View, link: Link, name: str | None) -> View:

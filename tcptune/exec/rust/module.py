@@ -111,14 +111,35 @@ def _items(root: Node) -> list[Node]:
 
 
 def _constants(source: Source, root: Node, module: Module) -> None:
+    """Integer constants: literals, earlier constants and arithmetic on them; constants of other kinds are left alone."""
     for node in root.children:
         value = node.child_by_field_name("value") if node.type == "const_item" else None
         name = node.child_by_field_name("name")
         if value is None or name is None:
             continue
-        number = integer_literal(source.text_of(value))
+        number = _constant_value(source, value, module)
         if number is not None:
             module.constants[source.text_of(name)] = number
+
+
+def _constant_value(source: Source, node: Node, module: Module) -> int | None:
+    text = source.text_of(node)
+    if node.type == "integer_literal":
+        return integer_literal(text)
+    if node.type == "identifier":
+        return module.constants.get(text)
+    if node.type == "parenthesized_expression":
+        return _constant_value(source, node.named_children[0], module)
+    if node.type != "binary_expression":
+        return None
+    left, right = (_constant_value(source, node.named_children[i], module) for i in (0, 1))
+    sign = node.child_by_field_name("operator")
+    if left is None or right is None or sign is None:
+        return None
+    operator = source.text_of(sign)
+    if operator in ("/", "%"):
+        return None if right == 0 else left // right if operator == "/" else left % right
+    return {"+": left + right, "-": left - right, "*": left * right}.get(operator)
 
 
 def integer_literal(text: str) -> int | None:
