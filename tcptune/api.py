@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tcptune.ir.axes import Axes
 from tcptune.ir.workload import Workload, einsum
+from tcptune.search.entry import tune
 from tcptune.search.result import SearchResult
-from tcptune.search.tuner import tune
 
 
 def axes(**sizes: int) -> Axes:

@@ -18,9 +18,9 @@ from tcptune.errors import InputError
 from tcptune.ir.workload import Workload, einsum
 from tcptune.reports.files import require_writable
 from tcptune.reports.folder import write_result
+from tcptune.search.entry import AnyTuner, tuner_for
 from tcptune.search.result import SearchResult
 from tcptune.search.tuner import Progress as TunerProgress
-from tcptune.search.tuner import Tuner
 
 app = typer.Typer(no_args_is_help=True, help="Search the fastest kernel for a workload.")
 
@@ -58,7 +58,7 @@ def command(
         reduce=reduce,
     )
     folder = out or Path("results") / folder_name(workload)
-    tuner = Tuner(
+    tuner = tuner_for(
         workload,
         trials=trials,
         time_limit=time_limit,
@@ -103,7 +103,7 @@ def folder_name(workload: Workload) -> str:
     return "_".join(part for part in (subscripts, sizes, workload.dtype.name, epilogue) if part)
 
 
-def run_with_progress(tuner: Tuner) -> SearchResult:
+def run_with_progress(tuner: AnyTuner) -> SearchResult:
     """Runs the search; a terminal sees a progress bar on standard error. An interrupt ends it with the best so far."""
     columns = (TextColumn("search"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

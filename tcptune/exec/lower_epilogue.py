@@ -15,7 +15,7 @@ from tcptune.exec.epilogue import EpiloguePass, pass_ops, plan_epilogue, registe
 from tcptune.exec.lower_layout import Layout
 from tcptune.exec.lower_pass import contraction_ops, contraction_result, folded
 from tcptune.exec.lower_result import padded_packet, write_width
-from tcptune.ir.placement import Digit, expression, merged, positions, without
+from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType, dtype
 from tcptune.ir.workload import EpilogueOp, Workload
 
@@ -106,16 +106,16 @@ def _operands(layout: Layout, plan: EpiloguePass, time: list[Digit], live: list[
     steps: Steps = []
     for step in plan.operands:
         held = merged([d for d in (*time, *live) if d.axis in step.axes])
-        steps += stage_operand(step, held, layout.clusters, layout.slices, layout)
+        steps += stage_operand(step, held, layout.slices, layout, layout.texts(None))
     return steps
 
 
-def stage_operand(step: EpilogueOp, held: list[Digit], clusters: tuple[Digit, ...], slices: tuple[Digit, ...], layout: Layout) -> Steps:
+def stage_operand(step: EpilogueOp, held: list[Digit], slices: tuple[Digit, ...], layout: Layout, texts: dict[str, AxisText]) -> Steps:
     """Steps that bring one operand into the register file (`register_name`), a slice's part in the order of `held`.
 
     Where neighbouring slices need the same part, the load gives each of them a flit of it and the Switch Engine hands the flits round.
     """
-    texts, name = layout.texts(None), str(step.operand)
+    name = str(step.operand)
     element = operand_dtype(layout.candidate.workload)
     lanes = layout.hw.vector_ways[0]
     last = held[-1] if held else Digit("", 1, 1)
@@ -136,7 +136,7 @@ def stage_operand(step: EpilogueOp, held: list[Digit], clusters: tuple[Digit, ..
     ops.append({"op": "collect", "time": time, "packet": flit})
     ops.append({"op": "to_vrf", "element": flit if time == "1" else f"{time}, {flit}"})
     load_slices = slices if ring is None else ring.slices
-    place = {"cluster": expression(clusters, texts), "slice": expression(load_slices, texts), "element": stored}
+    place = {"cluster": expression(layout.clusters, texts), "slice": expression(load_slices, texts), "element": stored}
     return [
         {"let": f"{name}_dm", "op": "to_dm", "from": name, **place},
         {"let": register_name(step), "context": "sub", "begin": f"{name}_dm", "ops": ops},

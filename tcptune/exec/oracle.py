@@ -4,6 +4,7 @@ The text of an oracle::
 
     oracle   = "einsum" subscripts {"|" epilogue}      ``einsum ik,jk->ij | bias:c(j) | relu``; a label is an axis in lower case
              | "max(einsum" subscripts ", 0)"          the same with ReLU
+             | "maximum" axes "->" axes {"|" epilogue} the largest over the axes that the result lacks
              | "permute" axes "->" axes                the same values under other axes
              | "formula" name                          a function of `exec.formulas`
     epilogue = "relu" | "gelu" | "silu" | "add" number | "mul" number | ("bias" | "residual") ":" input "(" axes ")"
@@ -49,6 +50,7 @@ RESULT_EPSILON = {"bf16": 2.0**-8, "f32": 2.0**-23, "f8e4m3": 2.0**-3, "f8e5m2":
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 _EINSUM = re.compile(r"(max\()?\s*einsum\s+([A-Za-z ,]*->\s*[A-Za-z]*)(?:,\s*0\))?(.*)", re.DOTALL)
+_MAXIMUM = re.compile(r"()maximum\s+([A-Za-z ]*->\s*[A-Za-z]*)(.*)", re.DOTALL)
 _PERMUTE = re.compile(r"permute\s+([a-z]+)\s*->\s*([a-z]+)")
 _FORMULA = re.compile(r"formula\s+(\w+)\s*$")
 _OPERAND = re.compile(r"(bias|residual)\s*:\s*(\w+)\s*\(\s*([a-z]*)\s*\)$")
@@ -107,7 +109,7 @@ def has_oracle(kernel: Kernel) -> bool:
 
 
 def _parse(text: str) -> tuple[str, re.Match[str]] | None:
-    for kind, form in (("einsum", _EINSUM), ("permute", _PERMUTE), ("formula", _FORMULA)):
+    for kind, form in (("einsum", _EINSUM), ("maximum", _MAXIMUM), ("permute", _PERMUTE), ("formula", _FORMULA)):
         found = form.match(text.strip())
         if found:
             return kind, found
@@ -147,7 +149,7 @@ def reference(kernel: Kernel, inputs: Dict[str, Values]) -> Reference:
         order = [found.group(1).index(c) for c in found.group(2)]
         values = np.transpose(source, [letters.index(a) for a in (letters[i] for i in order)])
         return Reference(values, np.zeros_like(values))
-    return _einsum(kernel, arrays, found)
+    return _einsum(kernel, arrays, found, largest=kind == "maximum")
 
 
 def _letters(labels: str, axes: tuple[str, ...]) -> list[str]:
@@ -161,7 +163,8 @@ def _letters(labels: str, axes: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str]) -> Reference:
+def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str], *, largest: bool = False) -> Reference:
+    """Sum of products over the axes that the result lacks, or (`largest`) the maximum over them, then the epilogue."""
     inputs_text, output = found.group(2).replace(" ", "").lower().split("->")
     subscripts = inputs_text.split(",")
     entries = kernel.inputs[: len(subscripts)]
@@ -177,7 +180,11 @@ def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str]) -> 
     values = _exact_einsum(spec, operands) if integer else np.einsum(spec, *operands, optimize=True)
     summed = np.prod([n for c, n in _sizes(subscripts, operands).items() if c not in output], dtype=np.float64)
     spread = np.einsum(spec, *[np.abs(o) for o in operands], optimize=True)
-    bound = np.zeros_like(values) if integer else float(summed) * ACCUMULATION_EPSILON * spread
+    if largest:
+        gone = tuple(i for i, c in enumerate(subscripts[0]) if c not in output)
+        left = [c for c in subscripts[0] if c in output]
+        values = np.transpose(operands[0].max(axis=gone), [left.index(c) for c in output])
+    bound = np.zeros_like(values) if integer or largest else float(summed) * ACCUMULATION_EPSILON * spread
     stages = [p.strip() for p in (found.group(3) or "").split("|")[1:]] + (["relu"] if found.group(1) else [])
     for stage in stages:
         values, bound = _epilogue(stage, values, bound, output, arrays, kernel)

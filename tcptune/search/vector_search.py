@@ -1,4 +1,4 @@
-"""The search for workloads of one input: every placement of a small space is compiled, the cheapest guess first, the fastest ones run their oracle.
+"""The search for workloads of one input: every placement of a small space is compiled, likely best first; the fastest pass their oracle.
 
 The space: clusters split one output axis or none, slices split every axis by a power of two, a summed axis innermost. It is small enough to
 be exhausted within the default budget; then the best plan is proven within it.
@@ -21,11 +21,12 @@ from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.schedule import CORE
 from tcptune.ir.types import DType
-from tcptune.ir.workload import K, Workload
+from tcptune.ir.workload import EpilogueOp, K, Workload
 from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
 from tcptune.search.parallel import kernel_hash
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
+from tcptune.search.tuner import Progress
 from tcptune.solver.pricing import FixedCosts
 
 REPORTED = 10
@@ -38,18 +39,6 @@ WORDS = {
     "elementwise": "manual template: eight values a slice where there are enough slices",
     "reduction": "manual template: one row a slice, results stored one by one",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class VectorProgress:
-    """State after a trial, for a progress display."""
-
-    step: int
-    trials: int
-    budget: int
-    makespan: int | None
-    bound: int
-    elapsed_s: float
 
 
 @dataclass(frozen=True)
@@ -76,7 +65,7 @@ class VectorTuner:
     time_limit: float | None = None
     study: Path | None = None
     profile: str = "vendor"
-    progress: Callable[[VectorProgress], None] | None = None
+    progress: Callable[[Progress], None] | None = None
     command: str = ""
 
     def __post_init__(self) -> None:
@@ -113,7 +102,7 @@ class VectorTuner:
                 self._try(candidate, tried, started)
                 if self.progress is not None:
                     best = min((f.makespan for f in self._found.values()), default=None)
-                    self.progress(VectorProgress(tried, tried, self.trials, best, self._floor, time.monotonic() - started))
+                    self.progress(Progress(tried, tried, self.trials, best, self._floor, time.monotonic() - started))
         except KeyboardInterrupt:
             stopped = "interrupt"
         return self._result(stopped, len(candidates) - tried, started)
@@ -297,4 +286,17 @@ def _guess(workload: Workload, placement: Placement) -> float:
     piece = placement.of(workload.output[-1]).in_slice if workload.output else 1
     pieces = math.prod(a.padded for a in placement.axes if roles[a.axis] != K) / piece
     is_short = piece * workload.out_dtype.bits // 8 < RNGD.request_bytes
-    return 2.2 * live + held / RNGD.vector_ways[1] + (8.8 if is_short else 1.0) * pieces
+    ragged = any(_is_ragged(step, placement) for step in workload.epilogue)
+    return 2.2 * live + held / RNGD.vector_ways[1] + (8.8 if is_short else 1.0) * pieces + (_REFUSED if ragged else 0)
+
+
+_REFUSED = 1e9
+"""Guess for what the transfer rules will refuse: it is tried last."""
+
+
+def _is_ragged(step: EpilogueOp, placement: Placement) -> bool:
+    """Whether slices hold parts of an operand that are no whole words of 8 bytes (DMA-020)."""
+    if not step.axes:
+        return False
+    innermost = placement.of(step.axes[-1])
+    return innermost.cluster * innermost.slice > 1 and innermost.in_slice * 2 % RNGD.stream_alignment_bytes != 0

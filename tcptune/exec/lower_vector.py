@@ -1,0 +1,238 @@
+"""Lowering of workloads of one input: element-wise ones (``i->i`` with an epilogue) and reductions (``ij->i``, sum or max).
+
+The Vector Engine does all of the work. A reduction folds its axis over Packet and Time of every slice, and over neighbouring slices where
+the placement spreads it; what of the epilogue does not fit behind it in the same pass follows in passes of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tcptune.errors import RuleViolation
+from tcptune.exec.epilogue import EpiloguePass, pass_ops, plan_epilogue
+from tcptune.exec.lower_epilogue import named, operand_dtype, oracle_stages, stage_operand
+from tcptune.exec.lower_layout import Layout, hbm_element
+from tcptune.exec.lower_result import padded_packet, write_width
+from tcptune.ir.candidate import Candidate
+from tcptune.ir.kernel import Kernel
+from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
+from tcptune.ir.types import DType
+from tcptune.ir.workload import K, Workload
+
+Steps = list[dict[str, Any]]
+INPUT = "a"
+REDUCTIONS = {("sum", True): "Add", ("max", True): "Max", ("sum", False): "AddSat", ("max", False): "Max"}
+"""Function of a row reduction on floats (True) and integers (ISR-003); sums of i8 do not reach saturation."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A tensor in DM between two passes: its digits in a slice and how its last piece is padded.
+
+    Attributes:
+        rest, piece: digits of the element, the piece (at most one packet) last.
+        width: positions of the stored piece.
+        slices: Slice level.
+    """
+
+    rest: tuple[Digit, ...]
+    piece: tuple[Digit, ...]
+    width: int
+    slices: tuple[Digit, ...]
+
+    def element(self, texts: dict[str, AxisText]) -> str:
+        if self.width == positions(self.piece):
+            return expression([*self.rest, *self.piece], texts)
+        tail = padded_packet(list(self.piece), self.width, texts)
+        return f"{expression(self.rest, texts)}, {tail}" if self.rest else tail
+
+
+def lower_vector(candidate: Candidate, name: str = "kernel") -> Kernel:
+    """The kernel of a candidate whose workload has one input.
+
+    Raises:
+        RuleViolation: the placement cannot be lowered.
+    """
+    layout, workload = Layout(candidate), candidate.workload
+    texts = axis_texts(layout)
+    place = {"cluster": expression(layout.clusters, texts), "slice": expression(layout.slices, texts)}
+    held = _loaded(layout)
+    steps: Steps = [{"let": "a_dm", "op": "to_dm", "from": INPUT, **place, "element": held.element(texts)}]
+    plans = list(plan_epilogue(named(workload), layout.accumulator))
+    source, element = "a_dm", workload.dtype
+    if workload.kind() == "reduction":
+        behind = _behind_reduction(layout, plans)
+        final = len(plans) == len(behind)
+        steps += _operands(layout, behind, _result_time(layout), [], layout.slices)
+        ops, held = _reduction(layout, held, behind, workload.out_dtype if final else layout.accumulator)
+        steps.append({"let": "r0", "context": "main", "begin": source, "ops": ops})
+        source, element, plans = "r0", layout.accumulator, plans[len(behind) :]
+    for number, plan in enumerate(plans, 1):
+        target = workload.out_dtype if number == len(plans) else layout.accumulator
+        steps += _operands(layout, [plan], list(held.rest), list(held.piece), held.slices)
+        ops, held = _elementwise(layout, held, plan, element, target)
+        steps.append({"let": f"r{number}", "context": "main", "begin": source, "ops": ops})
+        source, element = f"r{number}", layout.accumulator
+    out = hbm_element(workload, workload.output, workload.out_dtype, zero=False)
+    steps.append({"let": "out", "op": "to_hbm", "from": source, "chip": "1", "element": out})
+    return Kernel.from_json(
+        {
+            "name": name,
+            "axes": {axis.upper(): size for axis, size in workload.sizes},
+            "chips": 1,
+            "inputs": _inputs(workload),
+            "steps": steps,
+            "output": "out",
+            "oracle": f"{oracle_head(workload)}{oracle_stages(workload)}",
+            "tolerance": {"form": "sum", "rel": 0, "abs": 0} if workload.dtype.is_float else {"form": "exact", "rel": 0, "abs": 0},
+        }
+    )
+
+
+def oracle_head(workload: Workload) -> str:
+    """``einsum ij -> i``, or ``maximum ij -> i`` for a maximum."""
+    word = "maximum" if workload.reduce == "max" else "einsum"
+    return f"{word} {''.join(workload.inputs[0])} -> {''.join(workload.output)}"
+
+
+def _inputs(workload: Workload) -> dict[str, dict[str, str]]:
+    def hbm(axes: tuple[str, ...], element: DType) -> dict[str, str]:
+        return {"type": "Hbm", "dtype": element.name, "chip": "1", "element": hbm_element(workload, axes, element, zero=True)}
+
+    found = {INPUT: hbm(workload.inputs[0], workload.dtype)}
+    for step in named(workload):
+        if step.operand:
+            found[step.operand] = hbm(step.axes, operand_dtype(workload))
+    return found
+
+
+def axis_texts(layout: Layout) -> dict[str, AxisText]:
+    """How mappings write each axis: with top padding wherever the placement holds more positions than there are."""
+    placement = layout.candidate.placement
+    found = {}
+    for axis, size in layout.candidate.workload.sizes:
+        padded = placement.of(axis).padded
+        name = axis.upper()
+        found[axis] = AxisText(f"{name} # {padded}" if padded > size else name, padded)
+    return found
+
+
+def _operands(layout: Layout, plans: list[EpiloguePass], time: list[Digit], live: list[Digit], slices: tuple[Digit, ...]) -> Steps:
+    steps: Steps = []
+    for plan in plans:
+        for step in plan.operands:
+            held = merged([d for d in (*time, *live) if d.axis in step.axes])
+            steps += stage_operand(step, held, slices, layout, axis_texts(layout))
+    return steps
+
+
+def _loaded(layout: Layout) -> Stored:
+    """A slice's part of the input, row-major, cut into pieces of one flit of the accumulator."""
+    block = layout.block(layout.operand(0))
+    last = block[-1]
+    lanes = layout.hw.vector_ways[1 if layout.roles[last.axis] == K else 0]
+    piece = last.inner(min(lanes, last.extent & -last.extent))
+    return Stored(tuple(without(block, piece)), (piece,), piece.extent, layout.slices)
+
+
+def _entered(layout: Layout, time: list[Digit], held: Stored, element: DType) -> Steps:
+    """Fetch, cast and collect: one flit of the accumulator's type for every piece."""
+    texts = axis_texts(layout)
+    piece = list(held.piece)
+    fetched = padded_packet(piece, max(held.width, write_width(layout, held.width, element)), texts)
+    ops: Steps = [{"op": "fetch", "time": expression(time, texts), "packet": fetched}]
+    if element != layout.accumulator:
+        ops.append({"op": "fetch_cast", "dtype": layout.accumulator.name})
+    ops.append({"op": "collect", "time": expression(time, texts), "packet": padded_packet(piece, layout.hw.vector_ways[0], texts)})
+    return ops
+
+
+def _committed(layout: Layout, time: list[Digit], piece: list[Digit], element: DType) -> tuple[Steps, Stored]:
+    """Cast, transpose of single values, trim and commit; and what is stored then."""
+    texts = axis_texts(layout)
+    ops: Steps = []
+    if element != layout.accumulator:
+        ops.append({"op": "cast", "dtype": element.name, "packet": padded_packet(piece, layout.flit_elements(element), texts)})
+    word = layout.word_elements(element)
+    last = time[-1] if time else None
+    if not piece and last is not None and last.extent % word == 0:
+        rows = last.inner(word)
+        time, piece = without(time, rows), [rows]
+        packet = padded_packet(piece, layout.flit_elements(element), texts)
+        ops.append({"op": "transpose", "time": expression(time, texts), "packet": packet})
+    width = write_width(layout, positions(piece), element)
+    stored = Stored(tuple(merged(time)), tuple(piece), width, layout.slices)
+    ops.append({"op": "commit_trim", "packet": padded_packet(piece, width, texts)})
+    ops.append({"op": "commit", "element": stored.element(texts)})
+    return ops, stored
+
+
+def _elementwise(layout: Layout, held: Stored, plan: EpiloguePass, element: DType, target: DType) -> tuple[Steps, Stored]:
+    texts = axis_texts(layout)
+    time, piece = list(held.rest), list(held.piece)
+    wide, narrow = layout.hw.vector_ways
+    packet = padded_packet(piece, wide, texts)
+    ops = _entered(layout, time, held, element)
+    ops += pass_ops(plan, expression(time, texts), packet, positions(piece), (wide, narrow))
+    commits, stored = _committed(layout, time, piece, target)
+    return [*ops, *commits], replace(stored, slices=held.slices)
+
+
+# reductions
+
+
+def _behind_reduction(layout: Layout, plans: list[EpiloguePass]) -> list[EpiloguePass]:
+    """The first part of the epilogue, if it can follow the reduction in its pass: Clip calls only, and no Inter-Slice Reducer there."""
+    spread = any(layout.roles[d.axis] == K for d in layout.slices if d.axis)
+    fits = plans and layout.candidate.workload.fuse and not spread and all(c.stage == "Clip" for c in plans[0].calls)
+    return plans[:1] if fits else []
+
+
+def _result_time(layout: Layout) -> list[Digit]:
+    return [d for d in layout.block(layout.operand(0)) if layout.roles[d.axis] != K]
+
+
+def _reduction(layout: Layout, held: Stored, behind: list[EpiloguePass], target: DType) -> tuple[Steps, Stored]:
+    """The pass that folds the summed axes, over the packet's tree where the innermost axis is summed, else lane by lane."""
+    workload, texts = layout.candidate.workload, axis_texts(layout)
+    summed = [a for a in workload.axes if layout.roles[a] == K]
+    if len(summed) != 1:
+        raise RuleViolation("ISR-002", "one call folds one axis", expected="one summed axis", got=", ".join(summed))
+    (axis,) = summed
+    if (workload.dtype.name, workload.reduce) == ("i32", "sum"):
+        raise RuleViolation("ISR-003", "sums of i32 saturate inside a slice", expected="i8 inputs, which add up in i32 exactly", got="i32")
+    wide, narrow = layout.hw.vector_ways
+    fn = REDUCTIONS[workload.reduce, layout.accumulator.is_float]
+    kept = [d for d in held.rest if d.axis != axis]
+    time = [*kept, *(d for d in held.rest if d.axis == axis)]
+    flit = padded_packet(list(held.piece), wide, texts)
+    ops = _entered(layout, time, held, workload.dtype)
+    ops += [{"op": "vector_init"}, {"op": "vector_intra_slice_tag", "mode": "Zero"}]
+    tree = held.piece[0].axis == axis
+    piece = [] if tree else list(held.piece)
+    after = expression(kept, texts)
+    if positions(held.piece) <= narrow:
+        ops.append({"op": "vector_narrow_trim", "packet": f"[{flit}] = {narrow}"})
+        packet = f"1 # {narrow}" if tree else f"[{flit}] = {narrow}"
+        ops.append({"op": "vector_intra_slice_reduce", "axis": axis.upper(), "time": after, "packet": packet, "fn": fn})
+        flit = f"1 # {wide}" if tree else flit
+        ops.append({"op": "vector_widen_pad", "packet": flit})
+    else:
+        inner = held.piece[0].inner(narrow)
+        halves = [held.piece[0].outer(held.piece[0].extent // narrow)]
+        split, packet = expression([*time, *halves], texts), expression([inner], texts)
+        ops.append({"op": "vector_narrow_split", "time": split, "packet": packet})
+        reduced = expression([*kept, *halves], texts)
+        ops.append({"op": "vector_intra_slice_reduce", "axis": axis.upper(), "time": reduced, "packet": packet, "fn": fn})
+        ops.append({"op": "vector_widen_concat", "time": after, "packet": flit})
+    for plan in behind:
+        ops += [c.raw for c in plan.calls]
+    spread = positions(d for d in layout.slices if d.axis == axis)
+    slices = layout.slices
+    if spread > 1:
+        slices = tuple(Digit("", 1, d.extent) if d.axis == axis else d for d in slices)
+        ops.append({"op": "vector_inter_slice_reduce", "slice": expression(slices, texts), "time": after, "fn": fn})
+    ops.append({"op": "vector_final"})
+    commits, stored = _committed(layout, kept, piece, target)
+    return [*ops, *commits], replace(stored, slices=slices)

@@ -1,0 +1,103 @@
+"""Searches over one input: element-wise work and row reductions beat the published mappings, pass their oracles, and are proven."""
+
+import numpy as np
+import pytest
+
+from tcptune.errors import WorkError
+from tcptune.exec.check import check_kernel
+from tcptune.exec.fill import drawn_inputs
+from tcptune.exec.lower_vector import lower_vector
+from tcptune.exec.oracle import reference, verify
+from tcptune.ir.workload import einsum
+from tcptune.search.entry import tune, tuner_for
+from tcptune.search.tuner import Tuner
+from tcptune.search.vector_search import VectorTuner, candidates_of, default_candidate
+
+PUBLISHED_ADD, PUBLISHED_REDUCE_SUM, PUBLISHED_ROW_SUMS = 12_602, 5_398, 97_673
+
+
+def test_the_entry_picks_the_search_by_the_number_of_inputs():
+    assert isinstance(tuner_for(einsum("i,i->i", i=64)), Tuner)
+    assert isinstance(tuner_for(einsum("i->", i=64)), VectorTuner)
+
+
+def test_a_constant_add_takes_less_than_half_of_the_published_vector_add():
+    result = tune(einsum("i->i", i=2048, dtype="i32", epilogue="add 1"))
+    assert result.proven
+    assert result.makespan == result.lower_bound < PUBLISHED_ADD // 2
+    assert result.oracle.passed
+    assert result.default.makespan == pytest.approx(PUBLISHED_ADD, rel=0.1)
+
+
+def test_a_full_sum_beats_the_published_one_and_its_mapping_is_priced_close_to_it():
+    result = tune(einsum("i->", i=8192))
+    assert result.makespan < PUBLISHED_REDUCE_SUM
+    assert result.default.makespan == pytest.approx(PUBLISHED_REDUCE_SUM, rel=0.1)
+
+
+def test_row_sums_stored_one_by_one_cost_what_was_published_and_the_search_avoids_that():
+    result = tune(einsum("ij->i", i=256, j=1000), trials=12)
+    assert result.default.makespan == pytest.approx(PUBLISHED_ROW_SUMS, rel=0.05)
+    assert result.makespan < PUBLISHED_ROW_SUMS // 10
+    assert result.stopped == "trials"
+    assert result.lower_bound <= result.makespan
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("i->i", {"i": 2000, "epilogue": "silu"}),
+        ("ij->ij", {"i": 24, "j": 64, "epilogue": "bias:b(j), gelu, residual:x(ij)"}),
+        ("ij->ij", {"i": 24, "j": 64, "epilogue": "mul 0.5, bias:b(i), relu", "fuse": False}),
+        ("ij->ji", {"i": 16, "j": 32, "epilogue": "mul 2"}),
+        ("i->i", {"i": 1024, "dtype": "i8", "out_dtype": "i32", "epilogue": "mul 3, add 7"}),
+        ("ij->i", {"i": 100, "j": 200}),
+        ("ij->i", {"i": 100, "j": 200, "reduce": "max", "epilogue": "bias:b(i), relu"}),
+        ("ij->i", {"i": 64, "j": 128, "epilogue": "silu"}),
+        ("ij->j", {"i": 32, "j": 64, "epilogue": "mul 2, relu"}),
+        ("ij->j", {"i": 32, "j": 64, "reduce": "max"}),
+        ("ij->i", {"i": 64, "j": 128, "dtype": "i8"}),
+        ("ij->i", {"i": 64, "j": 128, "dtype": "i32", "reduce": "max"}),
+    ],
+)
+def test_every_candidate_of_a_space_that_compiles_passes_its_oracle(text, options):
+    workload = einsum(text, **options)
+    result = VectorTuner(workload, trials=6).run()
+    assert all(verify_kernel(plan.kernel) for plan in result.top)
+    assert result.makespan == min(plan.makespan for plan in result.top)
+
+
+@pytest.mark.parametrize(("text", "options"), [("ij->", {"i": 4, "j": 64}), ("ij->i", {"i": 64, "j": 128, "dtype": "i32"})])
+def test_what_one_pass_cannot_reduce_is_refused_with_the_rule(text, options):
+    with pytest.raises(WorkError, match="no legal plan") as caught:
+        tune(einsum(text, **options), trials=5)
+    assert "ISR-" in caught.value.hint
+
+
+def verify_kernel(kernel):
+    report = verify(check_kernel(kernel), seeds=(42,), patterns=("zeros", "alternating"))
+    report.require()
+    return report.passed
+
+
+def test_candidates_cover_the_axes_and_waste_little():
+    workload = einsum("ij->i", i=100, j=96)
+    for candidate in candidates_of(workload):
+        for axis in candidate.placement.axes:
+            assert workload.size(axis.axis) <= axis.padded <= max(1.5 * workload.size(axis.axis), axis.in_slice)
+    assert default_candidate(workload).placement.of("i").slice == 128
+
+
+def test_an_unknown_option_is_named():
+    with pytest.raises(Exception, match="unknown search option"):
+        tune(einsum("i->", i=64), trails=3)
+
+
+def test_the_maximum_oracle_is_the_maximum():
+    workload = einsum("ij->j", i=5, j=8, reduce="max", epilogue="relu")
+    kernel = lower_vector(default_candidate(workload))
+    assert kernel.oracle == "maximum ij -> j | relu"
+
+    inputs = drawn_inputs(kernel, "random", 3)
+    rows = inputs["a"].data.reshape(5, 8).astype(np.float64)
+    assert (reference(kernel, inputs).values == np.maximum(rows.max(axis=0), 0)).all()
