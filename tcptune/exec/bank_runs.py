@@ -7,7 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from tcptune.ir.schedule import DMA, MAIN, SUB, Program, Schedule
 from tcptune.model.hardware import RNGD, Hardware
+from tcptune.model.memory.dm import max_consecutive_accesses
 from tcptune.model.pipeline import Chain
 
 
@@ -92,3 +94,25 @@ def _per_access(loops: list[tuple[int, int]], access_bytes: int) -> list[tuple[i
             continue
         done.append((iterations, stride))
     return done[::-1]
+
+
+def starvation_notes(program: Program, schedule: Schedule, hw: Hardware = RNGD) -> tuple[str, ...]:
+    """Where a main, a sub and a DMA operation run together and their runs on one bank could add up to the limit (SCHED-006, SCHED-007).
+
+    The compiler keeps each command below the limit, not their sum; whether both hold the same bank is not known, so this is a warning.
+    """
+    runs = {i.id: i.bank_accesses for i in program.instructions() if i.bank_accesses > 1}
+    if len(runs) < 2:
+        return ()
+    found = []
+    held = {lane: [o for o in schedule.on(lane) if lane == DMA or o.id.partition("@")[0] in runs] for lane in (MAIN, SUB, DMA)}
+    for main in held[MAIN]:
+        for sub in held[SUB]:
+            if sub.begin >= main.end:
+                break
+            total = runs[main.id.partition("@")[0]] + runs[sub.id.partition("@")[0]] + 1
+            begin, end = max(main.begin, sub.begin), min(main.end, sub.end)
+            beside = any(d.begin < end and begin < d.end for d in held[DMA])
+            if begin < end and main.id != sub.id and beside and total > max_consecutive_accesses(hw):
+                found.append(f"{main.id} and {sub.id} may hold one DM bank for {total} accesses in a row beside DMA")
+    return tuple(found)

@@ -6,6 +6,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, replace
 
 from tcptune.exec.allocate import MemoryPlan, lifetimes, plan_memory
+from tcptune.exec.bank_runs import starvation_notes
 from tcptune.exec.check import check_kernel
 from tcptune.exec.checked import CheckedKernel
 from tcptune.exec.instructions import lower, with_launch
@@ -60,7 +61,8 @@ def compile_checked(
         program = with_launch(program, first_begin)
     plan = plan_memory(program, hw)
     schedule = schedule_program(plan.program, ranks=ranks)
-    return Compiled(checked.kernel, checked, plan.program, plan, replace(schedule, lifetimes=lifetimes(plan, schedule)))
+    notes = starvation_notes(plan.program, schedule, hw)
+    return Compiled(checked.kernel, checked, plan.program, plan, replace(schedule, lifetimes=lifetimes(plan, schedule), notes=notes))
 
 
 def compile_kernel(

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcptune.exec.bank_runs import bank_of, run_of_loops
+from tcptune.exec.bank_runs import bank_of, run_of_loops, starvation_notes
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.library import patterns, vector_rows
+from tcptune.exec.schedule import schedule_program
+from tests.exec.programs import op, program
 
 
 def counted(loops):
@@ -39,6 +41,18 @@ def test_the_run_of_a_nest_is_what_counting_gives(loops):
 def test_a_long_nest_is_not_enumerated():
     assert run_of_loops([(65_536, 0), (65_536, 128)]) == 65_536**2
     assert run_of_loops([(65_536, 4096), (65_536, 8)]) == 1
+
+
+def test_runs_of_main_and_sub_that_add_up_beside_dma_are_noted():
+    parts = (op("m", "main", 100, bank_accesses=40), op("s", "sub", 60, bank_accesses=23), op("d", "dma", 500))
+    p = program(*parts)
+    (note,) = starvation_notes(p, schedule_program(p))
+    assert "64 accesses" in note
+    assert "m and s" in note
+    p = program(parts[0], op("s", "sub", 60, bank_accesses=22), parts[2])
+    assert not starvation_notes(p, schedule_program(p))
+    p = program(*parts[:2])
+    assert not starvation_notes(p, schedule_program(p))
 
 
 @pytest.mark.parametrize("build", [patterns.gemm, patterns.gemv, vector_rows.softmax])
