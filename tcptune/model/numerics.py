@@ -53,6 +53,9 @@ _LARGEST_FINITE: dict[str, float] = {"f4e2m1": 6.0, "f8e4m3": 448.0}
 _PACKING_BITS: dict[str, int] = {"i5": 4, "i9": 8}
 """Width that counts when packets and reads are sized; the types of zero-point residuals count as their source (A-03, A-18)."""
 
+STAGING_TYPES: frozenset[str] = frozenset(_PACKING_BITS)
+"""Types of zero-point residuals: they exist between the Fetch Adapter and the multipliers only (FA-014)."""
+
 
 def numpy_dtype(element: DType | str) -> np.dtype[Any]:
     """numpy type of one element in value arrays."""

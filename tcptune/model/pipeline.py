@@ -20,6 +20,7 @@ from tcptune.ir.ops import Op
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model import engines
 from tcptune.model.contraction import Mode, PendingProducts
+from tcptune.model.numerics import STAGING_TYPES
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.tensor_unit import engine_name
 from tcptune.model.values import Values
@@ -86,7 +87,6 @@ MISPLACED_RULE: dict[str, tuple[str, ...]] = {
 }
 """The rule a misplaced operation breaks, most specific first; the others are equally right diagnoses. TU-011 always is one."""
 
-STAGING_TYPES = frozenset({"i5", "i9"})
 STAGING_CONSUMERS = frozenset({"switch", "collect", "contract_outer"})
 """A zero-point residual may pass these and nothing else (FA-014)."""
 

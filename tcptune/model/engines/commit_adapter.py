@@ -9,7 +9,7 @@ from tcptune.errors import RuleViolation
 from tcptune.ir.ops import CommitCast, CommitCastRelu, CommitTrim, Op
 from tcptune.ir.types import DType, StreamType
 from tcptune.model.hardware import Hardware
-from tcptune.model.numerics import bf16_relu, convert
+from tcptune.model.numerics import STAGING_TYPES, bf16_relu, convert
 from tcptune.model.stage import ChainEnv, Step
 from tcptune.model.values import Values
 
@@ -25,9 +25,6 @@ CONTEXTS: dict[str, tuple[str, ...]] = {
 
 CAST_PAIRS: tuple[tuple[str, str], ...] = (("f32", "bf16"),)
 """Conversions on the way to DM (CADAPT-009)."""
-
-STAGING_TYPES = ("i5", "i9")
-"""Types that cannot be stored (CADAPT-008)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,13 @@ from tcptune.ir.ops import Transpose
 from tcptune.ir.types import DType, StreamType
 from tcptune.model.engines.contraction_reduce import live_prefix
 from tcptune.model.hardware import Hardware
+from tcptune.model.numerics import STAGING_TYPES
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 
 HANDLES = (Transpose,)
 WIDTHS = (4, 8, 16, 32)
 """Element widths in bits (TRANSPOSE-015)."""
-STAGING_TYPES = ("i5", "i9")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +112,7 @@ def check(stream: StreamType, op: Transpose, env: ChainEnv) -> Step:
             got=stream.dtype,
             also=("FA-014",),
         )
-    flit = env.hw.flit_bytes * 8 // stream.dtype.bits
-    for what, m, also in (("input packet", stream.packet, ()), ("OutPacket", op.packet, ("TRANSPOSE-010",))):
-        if m.size != flit:
-            shown = f"[{m}]" if isinstance(m, Pair) else str(m)
-            raise RuleViolation(
-                "TRANSPOSE-016",
-                f"the {what} {m} has {m.size} elements of {stream.dtype}",
-                expected=f"{flit}, one flit",
-                got=m.size,
-                nearest=f"{shown} # {flit}" if m.size < flit else None,
-                also=also,
-            )
+    _require_flits(stream, op, env.hw)
     limits = width_parameters(stream.dtype.bits, env.hw)
     valid_size = _valid_size(stream, limits)
     in_rows = live_prefix(op.packet)
@@ -174,6 +163,21 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
         return np.pad(written, [(0, 0)] * (written.ndim - 1) + [(0, config.flit_elements - config.in_rows)])
 
     return Values(moved(values.data), moved(values.defined))
+
+
+def _require_flits(stream: StreamType, op: Transpose, hw: Hardware) -> None:
+    flit = hw.flit_bytes * 8 // stream.dtype.bits
+    for what, m, also in (("input packet", stream.packet, ()), ("OutPacket", op.packet, ("TRANSPOSE-010",))):
+        if m.size != flit:
+            shown = f"[{m}]" if isinstance(m, Pair) else str(m)
+            raise RuleViolation(
+                "TRANSPOSE-016",
+                f"the {what} {m} has {m.size} elements of {stream.dtype}",
+                expected=f"{flit}, one flit",
+                got=m.size,
+                nearest=f"{shown} # {flit}" if m.size < flit else None,
+                also=also,
+            )
 
 
 # --- derivation -------------------------------------------------------------------------------------------------------------------
