@@ -67,6 +67,29 @@ def expect_rows(case: Case, derived: Sequence[Dict[str, Any]], ignore: Iterable[
                 raise Mismatch(f"row {number}, {name}: got {got[name]!r}, expected {cell!r}")
 
 
+def expect_rows_among(
+    case: Case, derived: Sequence[Dict[str, Any]], keys: Iterable[str], ignore: Iterable[str] = ("note", "approx")
+) -> None:
+    """Compares rows that are a part of a table, in any order, each with the derived row of the same `keys`.
+
+    A case that says ``complete`` must list every row.
+
+    Raises:
+        Mismatch: no such row, a row is missing from a complete table, a cell differs, or nothing derives it.
+    """
+    names = tuple(keys)
+    found = []
+    for row in case["rows"]:
+        here = {name: row[name] for name in names if name in row}
+        match = next((d for d in derived if all(matches(d[name], value) for name, value in here.items())), None)
+        if match is None:
+            raise Mismatch(f"the table has no row {here}")
+        found.append(match)
+    if case.get("complete") and len({id(row) for row in found}) != len(derived):
+        raise Mismatch(f"{len(found)} rows, the table has {len(derived)}")
+    expect_rows(case, found, ignore)
+
+
 def expect_verdict(case: Case, run: Callable[[], Dict[str, Any] | None]) -> Dict[str, Any] | None:
     """Runs the model and holds its verdict against the case's; what it returned, or None where it refused as expected.
 

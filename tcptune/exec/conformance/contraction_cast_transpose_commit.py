@@ -137,9 +137,10 @@ def time_reducer_latency(case: Case) -> None:
 
 @cost("lane_folder_throughput")
 def lane_folder_throughput(case: Case) -> None:
-    """Filled bus positions when interleaved (LANE-007)."""
-    lanes, bus = case["params"]["lane"], RNGD.lane_bus_elements
-    _compare(case, {"relative_throughput": lanes / bus, "valid_elements_per_cycle": lanes, "bus_elements": bus})
+    """Filled bus positions: one column of all lanes when interleaved (LANE-007), the columns of one lane in sequence (LANE-008)."""
+    params, bus = case["params"], RNGD.lane_bus_elements
+    filled = min(params["lane"] if params["mode"] == "Interleaved" else params["packet"], bus)
+    _compare(case, {"relative_throughput": filled / bus, "valid_elements_per_cycle": filled, "bus_elements": bus})
 
 
 @cost("lane_folder_sequential")

@@ -16,7 +16,7 @@ from tcptune.ir.ops import Op, Switch
 from tcptune.ir.types import StreamType
 from tcptune.model.engines.collect import aligned_packet_bytes, flits_of_bytes
 from tcptune.model.engines.switch_bitmap import LAYOUTS, NO_SOURCE, Routing, is_new
-from tcptune.model.engines.switch_custom import custom_routing, overlapping_symbol
+from tcptune.model.engines.switch_custom import check_added_axes, custom_routing, overlapping_symbol
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 
@@ -63,6 +63,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
             "the output Slice has another number of positions than the input Slice",
             expected=stream.slice.size,
             got=f"{op.slice} ({op.slice.size})",
+            also=_layout_rules(stream, op),
         )
     routing = custom_routing(stream, op) if op.config.kind == "CustomBroadcast" else _canonical(stream, op, env)
     cycles = switch_cycles(routing.ring_size, routing.in_steps, flits)
@@ -134,15 +135,35 @@ def _canonical(stream: StreamType, op: Switch, env: ChainEnv) -> Routing:
     parts = {**_cut(stream.slice, layout.in_slice, sizes), **_cut(stream.time, layout.in_time, sizes)}
     time = pair(*(parts[p] for p in layout.out_time))
     wanted = ", ".join(f"[{sizes[p]} new positions]" if is_new(p) else f"[{parts[p]}]" for p in layout.out_slice if sizes[p] > 1)
-    if not op.time.equivalent(time):
-        raise _wrong_layout(stream, op, "time", time)
     out_parts = _cut(op.slice, layout.out_slice, sizes)
+    found = [] if op.time.equivalent(time) else [_wrong_layout(stream, op, "time", time)]
     if not all(is_new(p) or out_parts[p].equivalent(parts[p]) for p in layout.out_slice):
         exact = None if any(is_new(p) for p in layout.out_slice) else pair(*(parts[p] for p in layout.out_slice))
-        raise _wrong_layout(stream, op, "slice", exact or wanted)
-    filling = pair(*(out_parts[p] for p in layout.out_slice if is_new(p)))
-    _check_new(stream, op, filling, wanted)
+        found.append(_wrong_layout(stream, op, "slice", exact or wanted))
+    not_new = _not_new(stream, op, pair(*(out_parts[p] for p in layout.out_slice if is_new(p))), wanted)
+    if not_new:
+        found.append(not_new)
+    if found:
+        raise _first_of(found)
     return routing
+
+
+def _first_of(found: list[RuleViolation]) -> RuleViolation:
+    """The first violation; the others are equally right diagnoses."""
+    first = found[0]
+    first.also = tuple(dict.fromkeys(rule for v in found for rule in (v.rule, *v.also) if rule != first.rule))
+    return first
+
+
+def _layout_rules(stream: StreamType, op: Switch) -> tuple[str, ...]:
+    """Rules besides SWITCH-002 that an output Slice of another size breaks."""
+    if op.config.kind != "CustomBroadcast":
+        return (RULE_OF[op.config.kind], "SWITCH-032", *_swap_sizes_differ(stream, op))
+    try:
+        check_added_axes(stream, op)
+    except RuleViolation as refusal:
+        return (refusal.rule, *refusal.also)
+    return ()
 
 
 def _cut(mapping: Mapping, parts: tuple[str, ...], sizes: dict[str, int]) -> dict[str, Mapping]:
@@ -155,21 +176,21 @@ def _cut(mapping: Mapping, parts: tuple[str, ...], sizes: dict[str, int]) -> dic
 
 def _wrong_layout(stream: StreamType, op: Switch, level: str, expected: object) -> RuleViolation:
     kind = op.config.kind
-    rule = "SWITCH-011" if kind == "Transpose" and level == "time" else RULE_OF[kind]
-    also = _swap_sizes_differ(stream, op) if kind == "InterTranspose" else ()
     got = op.time if level == "time" else op.slice
     return RuleViolation(
-        rule,
+        "SWITCH-011" if kind == "Transpose" and level == "time" else RULE_OF[kind],
         f"the {level} is not the one that {kind} gives",
         expected=expected,
         got=got,
         nearest=f"{level} = {expected}",
-        also=(*also, "SWITCH-032"),
+        also=(*_swap_sizes_differ(stream, op), "SWITCH-032"),
     )
 
 
 def _swap_sizes_differ(stream: StreamType, op: Switch) -> tuple[str, ...]:
-    """SWITCH-014 where the part of Time that enters Slice has another size than slice1."""
+    """SWITCH-014 where the part of Time that an InterTranspose takes into Slice has another size than slice1."""
+    if op.config.kind != "InterTranspose":
+        return ()
     from_time = set(stream.time.axes) - set(stream.slice.axes)
     entering = [m.size for m in op.slice.terms() if from_time & set(m.axes)]
     return ("SWITCH-014",) if entering and prod(entering) != op.config.slice1 else ()
@@ -200,17 +221,18 @@ def _check_split(stream: StreamType, op: Switch, env: ChainEnv) -> None:
         raise RuleViolation(rule, f"{what} = {unit} does not divide the {steps} time steps", expected=f"a divisor of {steps}", got=unit)
 
 
-def _check_new(stream: StreamType, op: Switch, slot: Mapping, wanted: str) -> None:
-    """SWITCH-005 for the filling of the vacated slot."""
+def _not_new(stream: StreamType, op: Switch, slot: Mapping, wanted: str) -> RuleViolation | None:
+    """SWITCH-005 where the filling of the vacated slot is not new."""
     old = [name for name in slot.axes if name in stream.slice.axes or name in stream.time.axes]
     twice = overlapping_symbol(slot)
-    if old or twice:
-        problem = f"axis {old[0]} is in the input already" if old else f"axis {twice} fills two places"
-        raise RuleViolation(
-            "SWITCH-005",
-            f"the vacated slice positions take new axes, a broadcast or padding; {problem}",
-            expected=wanted,
-            got=op.slice,
-            nearest=f"fill the slot with 1 # {slot.size} or a new axis of {slot.size}",
-            also=("SWITCH-036", RULE_OF[op.config.kind]),
-        )
+    if not old and not twice:
+        return None
+    problem = f"axis {old[0]} is in the input already" if old else f"axis {twice} fills two places"
+    return RuleViolation(
+        "SWITCH-005",
+        f"the vacated slice positions take new axes, a broadcast or padding; {problem}",
+        expected=wanted,
+        got=op.slice,
+        nearest=f"fill the slot with 1 # {slot.size} or a new axis of {slot.size}",
+        also=("SWITCH-036", RULE_OF[op.config.kind]),
+    )

@@ -21,23 +21,40 @@ def custom_routing(stream: StreamType, op: Switch) -> Routing:
         RuleViolation: SWITCH-023, 024, 025 for axes added to Slice; SWITCH-027, 033 for the time; SWITCH-020, 026, 028 for the sources;
             SWITCH-029, 030 for the ring size.
     """
-    ring = op.config.ring_size
-    _check_power_of_two(ring, stream, op)
-    _check_added_axes(stream, op)
+    needed = derived_ring_size(stream.slice, op.slice)
+    wrong_ring = _wrong_ring(op.config.ring_size, needed)
+    if wrong_ring and wrong_ring.rule == "SWITCH-029":
+        raise wrong_ring
+    try:
+        sources = _checked_sources(stream, op)
+    except RuleViolation as refusal:
+        if wrong_ring:
+            refusal.also = (*refusal.also, wrong_ring.rule)
+        raise
+    if wrong_ring:
+        raise wrong_ring
+    return Routing("CustomBroadcast", stream.slice.size, needed, stream.time.size, op.time.size, sources=sources)
+
+
+def _checked_sources(stream: StreamType, op: Switch) -> tuple[tuple[int, ...], ...]:
+    """Input slice of every output slice and combination of moved digits, all constraints but those on the ring checked."""
+    check_added_axes(stream, op)
     moved = _moved_digits(stream, op)
     found = synthesise(stream.slice, op.slice, moved)
     _check_sources(stream, op, found, moved)
-    needed = derived_ring_size(stream.slice, op.slice)
-    if ring != needed:
-        raise RuleViolation(
-            "SWITCH-030",
-            "the ring starts at the outermost position where the output Slice is not the input Slice carried over",
-            expected=needed,
-            got=ring,
-            nearest=f"ring_size = {needed}",
-        )
-    sources = tuple(tuple(row) for row in found.sources.tolist())
-    return Routing("CustomBroadcast", stream.slice.size, needed, stream.time.size, op.time.size, sources=sources)
+    return tuple(tuple(row) for row in found.sources.tolist())
+
+
+def _wrong_ring(ring: int | None, needed: int) -> RuleViolation | None:
+    """SWITCH-029 or SWITCH-030, if the ring size breaks one of them."""
+    nearest = f"ring_size = {needed}"
+    if not isinstance(ring, int) or isinstance(ring, bool) or ring < 1 or ring & (ring - 1):
+        message = f"the ring size {ring} is not a power of two"
+        return RuleViolation("SWITCH-029", message, expected="a power of two", got=ring, nearest=nearest, also=("SWITCH-030",))
+    if ring == needed:
+        return None
+    message = "the ring starts at the outermost position where the output Slice is not the input Slice carried over"
+    return RuleViolation("SWITCH-030", message, expected=needed, got=ring, nearest=nearest)
 
 
 def derived_ring_size(in_slice: Mapping, out_slice: Mapping) -> int:
@@ -52,17 +69,6 @@ def _carried_outside(in_slice: Mapping, out_slice: Mapping, ring: int) -> bool:
     if in_slice.size % ring:
         return False
     return in_slice.split_at(ring)[0].equivalent(out_slice.split_at(ring)[0])
-
-
-def _check_power_of_two(ring: int | None, stream: StreamType, op: Switch) -> None:
-    if not isinstance(ring, int) or isinstance(ring, bool) or ring < 1 or ring & (ring - 1):
-        raise RuleViolation(
-            "SWITCH-029",
-            f"the ring size {ring} is not a power of two",
-            expected="a power of two",
-            got=ring,
-            nearest=f"ring_size = {derived_ring_size(stream.slice, op.slice)}",
-        )
 
 
 def overlapping_symbol(mapping: Mapping) -> str | None:
@@ -92,7 +98,7 @@ def _strange(term: Mapping, held: dict[str, Digits]) -> list[str]:
     return [n for n, d in carried_digits((term,)).items() if n not in held or not _covers(held[n], d, sizes[n])]
 
 
-def _check_added_axes(stream: StreamType, op: Switch) -> None:
+def check_added_axes(stream: StreamType, op: Switch) -> None:
     """SWITCH-023, 024, 025: what the output Slice adds is new, used once and not padded."""
     held = carried_digits((stream.slice,))
     added: list[Mapping] = []

@@ -211,7 +211,9 @@ def _read_register(operand: VrfOperand, stream: StreamType, state: VectorState, 
     if tensor is None:
         raise InputError(f"there is no register tensor {operand.name!r}", hint=f"known: {', '.join(env.operands) or 'none'}")
     if tensor.tier != "Vrf":
-        raise RuleViolation("VE-030", f"{operand.name} lies in {tensor.tier}", expected="a tensor in the VRF", got=tensor.tier)
+        raise RuleViolation(
+            "VE-030", f"{operand.name} lies in {tensor.tier}", expected="a tensor in the VRF", got=tensor.tier, also=("TU-006",)
+        )
     if tensor.dtype != stream.dtype:
         raise RuleViolation(
             "VE-030", f"{operand.name} holds {tensor.dtype}, the stream {stream.dtype}", expected=str(stream.dtype), got=str(tensor.dtype)
@@ -257,7 +259,8 @@ def require_register_room(state: VectorState, env: ChainEnv) -> None:
         )
     room = operand_room_bytes(env.hw.vrf_bytes_per_slice, env.hw.vrf_stash_bytes_per_slice if state.stash else 0)
     if used > room:
-        raise RuleViolation("STASH-007", f"{names} take {used} bytes a slice beside the stash", expected=f"at most {room} bytes", got=used)
+        message = f"{names} take {used} bytes a slice beside the stash"
+        raise RuleViolation("STASH-007", message, expected=f"at most {room} bytes", got=used, also=("VRF-004",))
 
 
 def operand_room_bytes(register_file_bytes: int, reserved_bytes: int) -> int:
