@@ -13,8 +13,8 @@ import numpy.typing as npt
 from tcptune.errors import RuleViolation, WorkError
 from tcptune.ir.algebra_cases import evaluate, explore, same_cells
 from tcptune.ir.algebra_terms import Term, digits_used_once, from_terms, live_terms, regular, remove, simplify, split_terms, terms_of
-from tcptune.ir.cells import cells_at
-from tcptune.ir.mapping import Mapping, Modulo, Padding, Resize, Stride, Symbol
+from tcptune.ir.cells import KIND_CODES, LIVE, cells_at
+from tcptune.ir.mapping import Mapping, Modulo, Padding, PadKind, Resize, Stride, Symbol
 
 _ENUMERATION_LIMIT = 2**22
 """Positions up to which a question that case splitting gives up is answered by looking at every position."""
@@ -62,19 +62,29 @@ def split_at(m: Mapping, n: int) -> tuple[Mapping, Mapping]:
     return simplify(outer), simplify(Modulo(m, n))
 
 
-@lru_cache(maxsize=_CACHE)
 def live_size(m: Mapping) -> int:
     """Number of live positions.
 
     Raises:
         WorkError: as `equivalent`.
     """
+    return count_cells(m, None)
+
+
+@lru_cache(maxsize=_CACHE)
+def count_cells(m: Mapping, kind: PadKind | None) -> int:
+    """Number of positions with padding of `kind`, or of live positions (None).
+
+    Raises:
+        WorkError: as `equivalent`.
+    """
     try:
-        return sum(box.volume for box, cell in explore(m.size, lambda box: evaluate(box, m)) if cell.kind is None)
+        return sum(box.volume for box, cell in explore(m.size, lambda box: evaluate(box, m)) if cell.kind is kind)
     except WorkError:
         if m.size > _ENUMERATION_LIMIT:
             raise
-    return int(np.count_nonzero(cells_at(m, np.arange(m.size, dtype=np.int64)).live))
+    code = LIVE if kind is None else KIND_CODES[kind]
+    return int(np.count_nonzero(cells_at(m, np.arange(m.size, dtype=np.int64)).kind == code))
 
 
 @lru_cache(maxsize=_CACHE)

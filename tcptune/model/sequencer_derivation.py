@@ -13,10 +13,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tcptune.errors import RuleViolation
+from tcptune.ir.algebra import count_cells
 from tcptune.ir.algebra_cases import Box, Form, evaluate, explore
 from tcptune.ir.algebra_terms import simplify
 from tcptune.ir.cells import operand_key, strip_digits
-from tcptune.ir.mapping import Broadcast, Mapping, Modulo, Padding, Pair, Resize, Stride, Symbol, factors, pair
+from tcptune.ir.mapping import Broadcast, Mapping, Modulo, Padding, PadKind, Pair, Resize, Stride, Symbol, factors, pair, walk
 from tcptune.model.movement import carried_digits
 from tcptune.model.sequencer import Entry, SequencerConfig
 
@@ -294,7 +295,7 @@ def address_form(box: Box, config: SequencerConfig) -> Form:
 
 
 def _prove(found: Derivation) -> None:
-    """Every live position of the stream meets a live cell of the buffer with the same coordinates."""
+    """Every live position of the stream meets a live cell of the buffer with the same coordinates, every zero a zero (MAP-007)."""
     stream, buffer, config = _stream(found), found.buffer, found.config
     if stream.size != config.iterations:
         raise AssertionError("entries do not cover the stream")
@@ -303,14 +304,16 @@ def _prove(found: Derivation) -> None:
 
     def holds(box: Box) -> bool:
         wanted = evaluate(box, stream)
-        if wanted.kind is not None:
+        if wanted.kind not in (None, PadKind.ZERO):
             return True
         address = address_form(box, config)
         if not box.below(address, buffer.size):
             return False
         held = evaluate(box, buffer, address)
-        if held.kind is not None:
+        if held.kind is not wanted.kind:
             return False
+        if held.kind is PadKind.ZERO:
+            return True
         zero = Form(0, {})
         for axis, digits in carried.items():
             a, b = wanted.coords.get(axis, zero), held.coords.get(axis, zero)
@@ -324,10 +327,15 @@ def _prove(found: Derivation) -> None:
         if not same:
             raise RuleViolation(
                 "SEQ-017",
-                "a live position of the stream has no source in the buffer",
+                "a live position of the stream (or one said to be zero) has no source in the buffer",
                 got=f"time {found.time}, packet {found.packet}",
                 expected=f"positions of {simplify(buffer)}",
+                also=("MAP-007",) if PadKind.ZERO in _kinds(stream) else (),
             )
+
+
+def _kinds(m: Mapping) -> set[PadKind]:
+    return {node.kind for node in walk(m) if isinstance(node, Padding)}
 
 
 def _projected(box: Box, coordinate: Form, digits: tuple[tuple[int, int], ...]) -> Form:
@@ -373,4 +381,13 @@ def _prove_full(found: Derivation) -> None:
             got=f"buffer {found.buffer}",
             expected=f"the axes of {simplify(stream)}",
             nearest=simplify(stream),
+        )
+    zeros = count_cells(found.buffer, PadKind.ZERO)
+    if zeros and zeros != count_cells(stream, PadKind.ZERO):
+        raise RuleViolation(
+            "SEQ-018",
+            f"{zeros} slots of the buffer are said to be zero, but the stream does not write zeros there",
+            got=f"buffer {found.buffer}",
+            expected="zero padding in the stream at the same places, or padding of kind Top in the buffer",
+            also=("MAP-007",),
         )

@@ -88,6 +88,13 @@ def test_padding_of_buffer_and_stream_needs_no_source():
     assert str(write("A, B, C # 8", "A, B", "C # 32", A=8, B=512, C=3).config) == "[8:4096, 512:8, 32:1] : 32"
 
 
+def test_zeros_are_claimed_only_where_there_are_zeros():
+    assert str(read("A, B #{0} 8", "A", "B #{0} 8", A=4, B=5).config) == "[4:8, 8:1] : 8"
+    assert refusal(read, "A, B # 8", "A", "B #{0} 8", A=4, B=5).rule == "SEQ-017"
+    assert str(write("A, B #{0} 8", "A", "B #{0} 8", A=4, B=5).config) == "[4:8, 8:1] : 8"
+    assert refusal(write, "A, B #{0} 8", "A", "B", A=4, B=5).rule == "SEQ-018"
+
+
 def test_nine_loops_merge_to_six():
     time = "W / 16, H % 2, H / 2, C / 2, C % 2, N / 2, N % 2, W / 8 % 2"
     config = read("N, C, H, W", time, "W % 8", N=8, C=8, H=8, W=32).config
