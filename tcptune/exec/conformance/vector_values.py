@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from tcptune.errors import RuleViolation
 from tcptune.exec.conformance.compare import expect_rows
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal, table
 from tcptune.ir.types import dtype
-from tcptune.ir.vector_operands import TagGuard, TagMode
+from tcptune.ir.vector_operands import Comparison, TagGuard, TagMode
 from tcptune.model.engines.vector_chain import TAG_MODES, tags_of
 from tcptune.model.engines.vector_operands import (
     BINARY_MODES,
@@ -128,14 +129,30 @@ def _modes(
 # --- tags -------------------------------------------------------------------------------------------------------------
 
 
+_COMPARISON = re.compile(r"Comparison\(\[(.*?)\]\)")
+_TEST = re.compile(r"(\w+)(?:\(([^)]*)\))?")
+
+
 @table("tag_comparison")
 def tag_comparison(case: Case) -> None:
-    """Tags of the worked example (TAG-003), or of the tests that the case names."""
-    tests = case.get("comparison", case.get("mode", {}).get("Comparison") if isinstance(case.get("mode"), dict) else None)
-    mode = TagMode.from_json({"Comparison": tests or [["Less", 0], ["Equal", 5], ["Greater", 100], ["True"]]})
-    name = case.get("dtype", "i32")
+    """Tags by the four tests of the case; the element type is that of the numbers in its rows."""
+    is_float = any(isinstance(row["x"], float | str) for row in case["rows"])
+    number, name = (float, "f32") if is_float else (int, "i32")
+    tests = tuple(Comparison(test, number(boundary[0]) if boundary else None) for test, *boundary in _tests_of(case))
     for row in case["rows"]:
-        expect_equal(f"tag of {row['x']}", int(tags_of(mode, _array(row["x"], name))[0]), row["tag"])
+        expect_equal(f"tag of {row['x']}", int(tags_of(TagMode("Comparison", tests), _array(row["x"], name))[0]), row["tag"])
+
+
+def _tests_of(case: Case) -> list[list[Any]]:
+    """The tests as a field of the case lists them, or as its text writes them: ``Comparison([Less(0), True, ...])``."""
+    for holder in (case, case.get("mode"), case.get("params")):
+        for key in ("Comparison", "comparison", "comparisons", "tests"):
+            if isinstance(holder, dict) and isinstance(holder.get(key), list):
+                return [entry if isinstance(entry, list) else [entry] for entry in holder[key]]
+    written = _COMPARISON.search(case.get("note", ""))
+    if written is None:
+        raise Mismatch("the case names no tests")
+    return [[test, boundary] if boundary else [test] for test, boundary in _TEST.findall(written.group(1))]
 
 
 @table("compare_semantics")
