@@ -14,12 +14,15 @@ from rich.table import Table
 from tcptune.cli.kernel_file import load_kernel
 from tcptune.cli.output import print_document
 from tcptune.errors import WorkError
-from tcptune.exec.compile import Compiled, compile_checked, compile_kernel
+from tcptune.exec.check import check_kernel
+from tcptune.exec.checked import CheckedKernel
+from tcptune.exec.compile import Compiled, compile_checked
 from tcptune.exec.fill import SEED, declared_inputs
 from tcptune.exec.impose import imposed_ranks
 from tcptune.exec.interpret import RunResult, run_kernel
 from tcptune.exec.oracle import Verification, has_oracle, verify
 from tcptune.exec.schedule_json import read_schedule, write_schedule
+from tcptune.model.memory.price import Unpriced
 
 
 def command(
@@ -33,18 +36,16 @@ def command(
 ) -> None:
     """Check, execute and schedule a kernel; exit status 1 if it differs from its oracle."""
     program = load_kernel(kernel, function)
-    compiled = compile_kernel(program, profile)
-    if order is not None:
-        ranks = imposed_ranks(read_schedule(order), compiled.program)
-        compiled = compile_checked(compiled.checked, profile, ranks=ranks)
-    if schedule is not None:
+    checked = check_kernel(program)
+    compiled, unscheduled = _scheduled(checked, profile, order, required=order is not None or schedule is not None)
+    if schedule is not None and compiled is not None:
         write_schedule(compiled.schedule, schedule)
-    result = run_kernel(compiled.checked, declared_inputs(program, seed))
-    verification = verify(compiled.checked, (seed, seed + 1, seed + 2)) if has_oracle(program) else None
+    result = run_kernel(checked, declared_inputs(program, seed))
+    verification = verify(checked, (seed, seed + 1, seed + 2)) if has_oracle(program) else None
     if json:
-        print_document(document(compiled, result, verification))
+        print_document(document(program.name, compiled, unscheduled, result, verification))
     else:
-        print_summary(compiled, result, verification)
+        print_summary(program.name, compiled, unscheduled, result, verification)
     if verification is not None:
         verification.require()
     if result.undefined_reads:
@@ -53,8 +54,31 @@ def command(
         )
 
 
-def document(compiled: Compiled, result: RunResult, verification: Verification | None) -> dict[str, Any]:
-    """The run/1 document; `checksum` is the SHA-256 of the stored bytes, undefined cells as zero."""
+def _scheduled(checked: CheckedKernel, profile: str, order: Path | None, *, required: bool) -> tuple[Compiled | None, str]:
+    """The scheduled kernel, or None and the reason where the profile has no price for something in it.
+
+    Raises:
+        Unpriced: the same, if a schedule is required.
+    """
+    try:
+        compiled = compile_checked(checked, profile)
+    except Unpriced as reason:
+        if required:
+            raise
+        return None, reason.message
+    if order is None:
+        return compiled, ""
+    ranks = imposed_ranks(read_schedule(order), compiled.program)
+    return compile_checked(checked, profile, ranks=ranks), ""
+
+
+def document(
+    name: str, compiled: Compiled | None, unscheduled: str, result: RunResult, verification: Verification | None
+) -> dict[str, Any]:
+    """The run/1 document; `checksum` is the SHA-256 of the stored bytes, undefined cells as zero.
+
+    `makespan` and `busy` are null where nothing prices the kernel; `unscheduled` then says what.
+    """
     undefined = {u.tensor: u.count for u in result.undefined}
     outputs = {
         name: {
@@ -65,14 +89,15 @@ def document(compiled: Compiled, result: RunResult, verification: Verification |
         }
         for name, values in result.outputs.items()
     }
-    return {
+    found = {
         "schema": "tcptune/run/1",
-        "kernel": compiled.kernel.name,
+        "kernel": name,
         "oracle": None if verification is None else verification.to_json(),
         "outputs": outputs,
-        "makespan": compiled.makespan,
-        "busy": compiled.busy,
+        "makespan": None if compiled is None else compiled.makespan,
+        "busy": None if compiled is None else compiled.busy,
     }
+    return found if compiled is not None else {**found, "unscheduled": unscheduled}
 
 
 def checksum(data: np.ndarray[Any, Any], defined: np.ndarray[Any, Any]) -> str:
@@ -81,16 +106,21 @@ def checksum(data: np.ndarray[Any, Any], defined: np.ndarray[Any, Any]) -> str:
     return hashlib.sha256(known.tobytes()).hexdigest()
 
 
-def print_summary(compiled: Compiled, result: RunResult, verification: Verification | None) -> None:
+def print_summary(name: str, compiled: Compiled | None, unscheduled: str, result: RunResult, verification: Verification | None) -> None:
     """What a person wants to see: verdict, makespan, the operations in order."""
     console = Console(highlight=False)
     if verification is None:
-        console.print(f"{compiled.kernel.name}: legal; no oracle to compare with")
+        console.print(f"{name}: legal; no oracle to compare with")
     else:
         verdict = "agrees with its oracle" if verification.passed else "differs from its oracle"
-        console.print(f"{compiled.kernel.name}: legal, {verdict} on {len(verification.runs)} inputs")
+        console.print(f"{name}: legal, {verdict} on {len(verification.runs)} inputs")
     for entry in result.undefined:
         console.print(f"undefined: {entry}")
+    if compiled is None:
+        console.print(f"not scheduled: {unscheduled}")
+        return
+    for note in compiled.schedule.notes:
+        console.print(f"note: {note}")
     table = Table("begin", "end", "cycles", "kind", "operation", "contexts")
     for column in table.columns[:3]:
         column.justify = "right"

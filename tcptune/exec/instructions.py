@@ -36,7 +36,7 @@ from tcptune.ir.types import DType, TensorType
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.kernel_timing import KernelTiming, kernel_timing
 from tcptune.model.memory.dm import max_consecutive_accesses
-from tcptune.model.memory.price import price_transfer
+from tcptune.model.memory.price import Unpriced, price_transfer
 from tcptune.model.pass_timing import pass_cycles
 from tcptune.model.pipeline import Chain
 
@@ -172,7 +172,7 @@ class _Lowering:
         elif isinstance(step, s.NewDm | s.NewHbm):
             self.new(checked)
         elif isinstance(step, s.AsymmetricChipSlice | s.AsymmetricClusterSlice | s.DmaGatherScaled | s.DmaGatherUnscaled | s.DmaScatter):
-            raise WorkError(f"no published schedule prices {step.NAME}", hint="such a kernel can be checked and run, not scheduled")
+            raise Unpriced(f"no published schedule prices {step.NAME}", hint="such a kernel can be checked and run, not scheduled")
         else:
             self.move(checked)
 
