@@ -64,6 +64,12 @@ def _output(checked: CheckedKernel) -> TensorType:
 
 
 def _first_dm(checked: CheckedKernel) -> TensorType:
+    """The DM tensor that sizes speak of: that of an indirect move, else the first one."""
+    for step in walk(checked.steps):
+        if isinstance(step.step, s.DmaGatherScaled | s.DmaGatherUnscaled) and step.result is not None:
+            return step.result.type
+        if isinstance(step.step, s.DmaScatter):
+            return step.sources[0].type
     for step in walk(checked.steps):
         if step.result is not None and step.result.type.tier == "Dm":
             return step.result.type
