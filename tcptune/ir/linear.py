@@ -106,7 +106,7 @@ def parse_linear(text: str, axes: Axes) -> LinearCombination:
     if match is None:
         raise ParseError(text, 0, "a linear combination is written $(mapping:stride, …)", rule="SEM-004")
     terms = []
-    for start, part in _parts(match.group(1)):
+    for start, part in split_list(match.group(1)):
         mapping, colon, stride = part.rpartition(":")
         column = match.start(1) + start
         if not colon or not stride.strip().isdecimal() or len(stride.strip()) > 18:
@@ -115,7 +115,7 @@ def parse_linear(text: str, axes: Axes) -> LinearCombination:
     return LinearCombination(tuple(terms))
 
 
-def _parts(text: str) -> Iterator[tuple[int, str]]:
+def split_list(text: str) -> Iterator[tuple[int, str]]:
     """Pieces between the commas outside brackets, with their columns."""
     depth = start = 0
     for place, character in enumerate(text):
