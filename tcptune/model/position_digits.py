@@ -1,7 +1,9 @@
 """Positions of a mapping as mixed-radix digits: which part of which axis every place of the position carries (VCG-002).
 
 ``[X, R # 48 / 2 % 4]`` with X = 64 has the digits X (weight 1, extent 64, place 4) and R (weight 2, extent 4, place 1): its position is
-``4 * x + r`` and holds X = x and R = 2 * r. Nothing is enumerated; a mapping whose positions are no such sum has no digits.
+``4 * x + r`` and holds X = x and R = 2 * r. Nothing is enumerated; a mapping whose positions are no such sum has no digits. Positions that
+only pad a part (the last six of ``R % 2 # 8``) belong to no digit, those that pad a whole axis (``R # 48``) do: the normal form of
+`ir.normal_form` keeps both as guards, the Vector Engine tells them apart.
 """
 
 from __future__ import annotations

@@ -101,3 +101,15 @@ def test_the_maximum_oracle_is_the_maximum():
     inputs = drawn_inputs(kernel, "random", 3)
     rows = inputs["a"].data.reshape(5, 8).astype(np.float64)
     assert (reference(kernel, inputs).values == np.maximum(rows.max(axis=0), 0)).all()
+
+
+@pytest.mark.slow
+def test_a_fused_epilogue_saves_at_least_three_hundredths_of_the_makespan():
+    """GEMM 512 x 512 x 64 with bias and ReLU: the acceptance figure of the fused epilogue."""
+    makespans = {}
+    for fuse in (True, False):
+        workload = einsum("ik,jk->ij", i=512, j=512, k=64, dtype="bf16", epilogue="bias:b(j), relu", fuse=fuse)
+        result = tune(workload, trials=25)
+        assert result.oracle.passed
+        makespans[fuse] = result.makespan
+    assert makespans[True] <= 0.97 * makespans[False]
