@@ -7,7 +7,6 @@ Every kernel takes and gives bf16 in HBM, row-major, and computes in f32. Where 
 from __future__ import annotations
 
 import math
-from typing import cast
 
 from tcptune.exec.build import KernelBuilder, Stream, Tensor
 from tcptune.exec.library.vector_rows import rmsnorm, softmax
@@ -53,11 +52,11 @@ class _Rows:
     def widened(self, stream: Stream) -> Stream:
         """Flits of eight f32 values, in the chain."""
         s = stream.fetch(self.flits, self.flit).fetch_cast("f32").collect(self.flits, self.flit)
-        return cast(Stream, s.vector_init().vector_intra_slice_tag("Zero"))
+        return s.vector_init().vector_intra_slice_tag("Zero")
 
     def in_registers(self, tensor: Tensor, let: str) -> Tensor:
         s = self.builder.sub.begin(tensor).fetch(self.flits, self.flit).fetch_cast("f32").collect(self.flits, self.flit)
-        return cast(Tensor, s.to_vrf(f"{self.axis} % {self.part}", let=let))
+        return s.to_vrf(f"{self.axis} % {self.part}", let=let)
 
     def finish(self, stream: Stream, oracle: str) -> Kernel:
         """Leaves the engine, narrows to bf16 and stores the rows."""
