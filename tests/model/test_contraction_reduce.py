@@ -195,3 +195,13 @@ def test_padding_that_enters_a_sum_is_marked() -> None:
 def test_refusals_carry_the_rule() -> None:
     with pytest.raises(RuleViolation):
         folded("M", "1", "N", "M", lane_op("M", "N = 4", "Interleaved"))
+
+
+@pytest.mark.parametrize("packet", ["A, N", "P, N", "[P, Q] # 4096"])
+def test_the_tree_takes_packets_of_the_datapath(packet: str) -> None:
+    assert refused(products("M", packet), AX, packet_op("1")).rule == "PACKETRED-002"
+
+
+def test_folding_needs_lanes() -> None:
+    start = stream(AX, "f32", "ContractTime", time="M", packet="1")
+    assert refused(start, AX, lane_op("M", "1 # 8", "Interleaved")).rule == "LANE-002"

@@ -66,7 +66,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
     """The stream behind one of the three stages.
 
     Raises:
-        RuleViolation: PACKETRED-005, PACKETRED-008; TIMERED-002, TIMERED-003; LANE-003 to LANE-005, TIMERED-006.
+        RuleViolation: PACKETRED-002, PACKETRED-005, PACKETRED-008; TIMERED-002, TIMERED-003; LANE-002 to LANE-005, TIMERED-006.
         InputError: an unknown lane mode.
     """
     if isinstance(op, ContractPacket):
@@ -124,6 +124,7 @@ def _check_packet(stream: StreamType, op: ContractPacket, hw: Hardware) -> Step:
             nearest=next((f"padding up to {n}: # {n}" for n in sizes if n > op.packet.size), None),
             also=("CE-004", "TIMERED-011") if op.packet.size > sizes[-1] else (),
         )
+    _require_tree_input(stream.packet, hw)
     depth = _tree_depth(stream.packet, op.packet)
     if depth is None:
         cut = op.packet.size == hw.accumulator_columns and stream.packet.size > op.packet.size
@@ -148,6 +149,19 @@ def _check_packet(stream: StreamType, op: ContractPacket, hw: Hardware) -> Step:
         {"tree_depth": depth, "reduce_packet_size": left},
         StageCost(cycles=stream.time.size, latency_cycles=latency),
     )
+
+
+def _require_tree_input(packet: Mapping, hw: Hardware) -> None:
+    """The tree takes a power of two of elements, at most 64 bytes of the narrowest type (PACKETRED-002)."""
+    widest = hw.multiplier_bits_per_lane // 4
+    if packet.size > widest or packet.size & (packet.size - 1):
+        raise RuleViolation(
+            "PACKETRED-002",
+            f"the packet {packet} has {packet.size} elements",
+            expected=f"a power of two, at most {widest}",
+            got=packet.size,
+            also=("OUTER-004",),
+        )
 
 
 def _tree_depth(packet: Mapping, declared: Mapping) -> int | None:
@@ -247,7 +261,8 @@ def drain_flits(mode: str, time: int, lanes: int, columns: int, hw: Hardware) ->
 def _check_lane(stream: StreamType, op: ContractLane, hw: Hardware) -> Step:
     if op.mode not in MODES:
         raise InputError(f"unknown lane mode {op.mode!r}", hint=f"modes: {', '.join(MODES)}")
-    assert stream.lane is not None
+    if stream.lane is None:
+        raise RuleViolation("LANE-002", "the stream has no Lane to fold", expected="a stream behind contract_time", got=stream.position)
     bus = hw.lane_bus_elements
     if op.packet.size != bus:
         raise RuleViolation(
