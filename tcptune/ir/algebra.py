@@ -19,7 +19,7 @@ from tcptune.ir.mapping import Mapping, Modulo, Padding, PadKind, Resize, Stride
 _ENUMERATION_LIMIT = 2**22
 """Positions up to which a question that case splitting gives up is answered by looking at every position."""
 
-_CACHE = 65_536
+_CACHE = 16_384
 
 
 @lru_cache(maxsize=_CACHE)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import enum
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
@@ -223,10 +224,20 @@ def _build(cls: type[_M], key: tuple[Any, ...], size: int, depth: int, **fields:
         put(node, name, value)
     put(node, "size", size)
     put(node, "depth", depth)
-    put(node, "_hash", hash(key))
+    put(node, "_hash", hash(tuple(_stable(part) for part in key)))
     put(node, "_memo", {})
     stored: _M = _NODES.setdefault(key, node)  # type: ignore[assignment]
     return stored
+
+
+def _stable(part: object) -> int:
+    """A number for one part of a node that is the same in every process, so that sets of mappings have one order."""
+    if isinstance(part, Mapping):
+        return part._hash
+    if isinstance(part, int):
+        return part
+    text = part.value if isinstance(part, PadKind) else part if isinstance(part, str) else getattr(part, "__name__", "")
+    return zlib.crc32(text.encode())
 
 
 def _brief(n: int) -> str:

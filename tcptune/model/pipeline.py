@@ -144,9 +144,14 @@ class Chain:
 
     @property
     def cost(self) -> StageCost:
-        """Stages stream into one another: the busiest stage sets the cycles, the latencies add up."""
+        """Stages stream into one another: the busiest stage sets the cycles, the latencies add up.
+
+        Lifts and casts change the reads of the fetch before them, so the last stage that prices the fetch counts, not the longest.
+        """
+        reads = [s.cost.cycles for s in self.steps if s.op.NAME in _FETCH_SIDE and s.cost.cycles]
+        rest = [s.cost.cycles for s in self.steps if s.op.NAME not in _FETCH_SIDE]
         return StageCost(
-            cycles=max((s.cost.cycles for s in self.steps), default=0),
+            cycles=max(reads[-1:] + rest, default=0),
             latency_cycles=sum(s.cost.latency_cycles for s in self.steps),
         )
 

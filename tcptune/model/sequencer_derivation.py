@@ -49,7 +49,7 @@ class Derivation:
     terms: tuple[TermEntries, ...]
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4_096)
 def derive_read(buffer: Mapping, time: Mapping, packet: Mapping) -> Derivation:
     """Configuration that reads `buffer` into packets.
 
@@ -62,7 +62,7 @@ def derive_read(buffer: Mapping, time: Mapping, packet: Mapping) -> Derivation:
     return found
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4_096)
 def derive_write(buffer: Mapping, time: Mapping, packet: Mapping) -> Derivation:
     """Configuration that writes packets into `buffer`.
 

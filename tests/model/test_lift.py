@@ -33,6 +33,11 @@ def test_the_second_slice_starts_two_rows_later():
     assert len(derived["setup"]) == 3
 
 
+def test_a_lift_shortens_the_read():
+    assert run(begin(), AXES, FETCH).cost.cycles == 4
+    assert run(begin(), AXES, FETCH, slice_lift("A, Q / 2", "Q % 2")).cost.cycles == 2
+
+
 def test_bases_follow_the_layout_in_dm_not_the_order_of_the_stream():
     fetch = {"op": "fetch", "time": "Q, V / 4", "packet": "V % 4"}
     derived = run(begin(packet="V, Q"), AXES, fetch, slice_lift("A, V / 8", "Q, V / 4 % 2")).derived

@@ -99,14 +99,13 @@ def _no_read(config: SequencerConfig, dtype: DType, context: str, hw: Hardware) 
             also=("FETCH-003", "SEQ-015"),
         )
     if config.is_discrete and dtype.bits % 8:
-        rule, also = "SEQ-016", ("SEQ-015", "FETCH-003")
+        rule = "SEQ-016"
         message = f"the innermost stride is {config.innermost_stride}, so elements are read one by one, and one {dtype} is no whole byte"
     elif config.packet_size * dtype.bits % 8:
-        rule, also = "SEQ-015", ("FETCH-003", "FETCH-003")
-        message = f"a packet of {config.packet_size} {dtype} elements is no whole number of bytes"
+        rule, message = "SEQ-015", f"a packet of {config.packet_size} {dtype} elements is no whole number of bytes"
     else:
-        rule, also = "FETCH-003", ("SEQ-015", "SEQ-015")
-        message = "no divisor of the access size is a legal read"
+        rule, message = "FETCH-003", "no divisor of the access size is a legal read"
+    also = tuple(other for other in ("FETCH-003", "SEQ-015") if other != rule)
     sizes = ", ".join(map(str, hw.fetch_access_bytes))
     return RuleViolation(rule, message, got=given, expected=f"reads of {sizes} bytes", nearest="pad the packet to whole bytes", also=also)
 

@@ -20,7 +20,7 @@ from tcptune.model.engines.fetch import FetchRead
 from tcptune.model.movement import gather_within_slice
 from tcptune.model.sequencer import Entry
 from tcptune.model.sequencer_derivation import entries_of
-from tcptune.model.stage import ChainEnv, Step
+from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 
 HANDLES = (FetchChipLift, FetchClusterLift, FetchSliceLift)
@@ -114,7 +114,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
         derived.update(stride_elements=dict(details.lifted_strides), cycles=details.cycles, fetch_cycles=details.cycles)
     position = {"chip": "FetchChipLift", "cluster": "FetchClusterLift", "slice": "FetchSliceLift"}[level]
     after = stream.with_(position=position, time=time, details=details, **{level: wanted})
-    return Step(op, stream, after, config, derived)
+    return Step(op, stream, after, config, derived, StageCost(cycles=details.cycles if details is not None else 0))
 
 
 def _changed_digits(level: str, given: Mapping, wanted: Mapping) -> list[Term]:
