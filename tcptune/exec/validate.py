@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -16,6 +16,9 @@ from tcptune.exec.impose import ranks_of
 from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.schedule import DMA
+
+PUBLISHED_SCHEDULES = Path(__file__).parents[1] / "data" / "published_schedules.json"
+"""Shipped rows: published makespans and operations of every kernel."""
 
 KERNELS: dict[str, Callable[[], Kernel]] = {
     "add": vector_rows.add,
@@ -71,8 +74,7 @@ class Published:
 @cache
 def published() -> tuple[dict[str, Published], dict[str, int]]:
     """Published schedules by kernel, and the makespans of the loops."""
-    text = resources.files("tcptune").joinpath("data", "published_schedules.json").read_text(encoding="utf-8")
-    document = json.loads(text)
+    document = json.loads(PUBLISHED_SCHEDULES.read_text(encoding="utf-8"))
     kernels = {
         k["kernel"]: Published(k["kernel"], k["makespan"], k["first_begin"], tuple(PublishedOperation(**o) for o in k["operations"]))
         for k in document["kernels"]

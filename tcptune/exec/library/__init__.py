@@ -1,0 +1,1 @@
+"""Library kernels as builder functions, each with an oracle and a tolerance."""
