@@ -15,7 +15,7 @@ import typer
 from tcptune.cli.output import note, print_error
 from tcptune.errors import TcptuneError
 
-COMMANDS = ("search", "report", "run", "validate", "export", "analyse", "cost", "map", "explain", "conformance")
+COMMANDS = ("search", "sweep", "report", "run", "validate", "export", "analyse", "cost", "map", "explain", "conformance")
 """Commands in the order of the help; each is a module of this package with a function ``command`` or, with subcommands, an ``app``."""
 
 
