@@ -13,6 +13,7 @@ from tcptune.errors import InputError
 from tcptune.ir.algebra_cases import first_difference
 from tcptune.ir.axes import Axes
 from tcptune.ir.cells import cells_at
+from tcptune.ir.linear import LinearCombination, parse_linear
 from tcptune.ir.mapping import Mapping, factors
 from tcptune.ir.types import DType, dtype
 from tcptune.model.engines.commit import CommitWrite, plan_write
@@ -37,7 +38,7 @@ class Stream:
 
 
 def command(
-    expression: Annotated[str, typer.Argument(metavar="EXPR", help='a mapping, e.g. "A / 8 # 256"')],
+    expression: Annotated[str, typer.Argument(metavar="EXPR", help='a mapping, e.g. "A / 8 # 256", or a linear combination "$(N:1, F:2)"')],
     other: Annotated[str | None, typer.Argument(metavar="OTHER", help="a second mapping to compare with")] = None,
     sizes: Annotated[list[str] | None, typer.Option("-s", "--size", help="axis sizes, e.g. -s A=2048 (repeatable)")] = None,
     cells: Annotated[int, typer.Option(help="how many positions to show", min=0, max=65_536)] = DEFAULT_CELLS,
@@ -51,6 +52,13 @@ def command(
 ) -> None:
     """Normal form, cells, equivalence and Sequencer of mapping expressions."""
     axes = Axes.parse(*(sizes or ()))
+    if expression.lstrip().startswith("$"):
+        related = linear_document(expression, parse_linear(expression, axes), start, cells)
+        if json:
+            print_document(related)
+        else:
+            print(linear_text(related))
+        return
     mapping = axes.mapping(expression)
     compared = None if other is None else axes.mapping(other)
     if context not in ("main", "sub"):
@@ -99,6 +107,28 @@ def document(
     if stream is not None:
         found["sequencer"] = sequencer(mapping, stream)
     return found
+
+
+def linear_document(expression: str, combination: LinearCombination, start: int = 0, count: int = DEFAULT_CELLS) -> dict[str, Any]:
+    """The map/1 document of a linear combination: `cells` lists all indices of each position (SEM-004)."""
+    positions = range(start, min(start + count, combination.size))
+    return {
+        "schema": "tcptune/map/1",
+        "expr": expression,
+        "canonical": str(combination),
+        "size": combination.size,
+        "one_to_one": combination.is_one_to_one(),
+        "cells": [[position, combination.indices(position)] for position in positions],
+    }
+
+
+def linear_text(found: dict[str, Any]) -> str:
+    """The document of a linear combination as a person reads it."""
+    kind = "at most one index a position" if found["one_to_one"] else "several indices may meet at a position"
+    lines = [found["canonical"], f"  {found['size']:,} positions, {kind}", ""]
+    for position, indices in found["cells"]:
+        lines.append(f"  {position:>8}  {' | '.join(_cell_text(i) for i in indices) or 'nothing'}")
+    return "\n".join(lines)
 
 
 def _cells(mapping: Mapping, start: int, count: int) -> list[list[Any]]:

@@ -189,11 +189,18 @@ class _Parser:
                     raise self._error(column, f"unknown fill mark in {value!r}", hint="fill marks are #{*}, #{0} and #{!}")
                 fill = _KINDS[mark]
             n = self._operand_number()
-            if value[0] == "/":
-                operand = Stride(operand, n)
-            elif value[0] == "%":
-                operand = Modulo(operand, n)
-            elif value[0] == "=":
-                operand = Resize(operand, n)
-            else:
-                operand = Padding(operand, n, fill)
+            try:
+                operand = _applied(operand, value[0], n, fill)
+            except RuleViolation as error:
+                error.got = f"{error.got} (column {column + 1})"
+                raise
+
+
+def _applied(operand: Mapping, sign: str, n: int, fill: PadKind) -> Mapping:
+    if sign == "/":
+        return Stride(operand, n)
+    if sign == "%":
+        return Modulo(operand, n)
+    if sign == "=":
+        return Resize(operand, n)
+    return Padding(operand, n, fill)

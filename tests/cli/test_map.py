@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
-from tcptune.cli.map import Stream, document, text
+from tcptune.cli.map import Stream, document, linear_document, text
 from tcptune.errors import RuleViolation
 from tcptune.ir.axes import Axes
+from tcptune.ir.linear import parse_linear
 from tcptune.ir.types import dtype
 
 AXES = Axes(A=8, B=8, C=4, N=2**30)
@@ -51,6 +52,12 @@ def test_a_stream_that_cannot_be_written_is_refused():
     with pytest.raises(RuleViolation) as caught:
         made("A, C", stream=stream)
     assert caught.value.rule == "COMMIT-006"
+
+
+def test_a_linear_combination_lists_all_indices_of_a_position():
+    found = linear_document("$(N:1, F:2)", parse_linear("$(N:1, F:2)", Axes(N=5, F=3)))
+    assert (found["size"], found["one_to_one"]) == (9, False)
+    assert found["cells"][4] == [4, [{"N": 0, "F": 2}, {"N": 2, "F": 1}, {"N": 4, "F": 0}]]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

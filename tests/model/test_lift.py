@@ -49,6 +49,13 @@ def test_a_broadcast_of_four_is_two_groups():
     assert derived["base_elements"] == {f"Q = {q}": 16 * q for q in range(4)}
 
 
+def test_a_broadcast_beside_idle_slices_is_lifted():
+    start = stream(AXES, "bf16", "Begin", slice="A / 2, 2 # 4", packet="Q, V")
+    derived = run(start, AXES, FETCH, slice_lift("A / 2, Q / 2 # 4", "Q % 2")).derived
+    assert derived["base_elements"] == {"Q / 2 = 0": 0, "Q / 2 = 1": 32}
+    assert refused(start, AXES, FETCH, slice_lift("A / 2, Q", "1")).rule == "LIFT-006"
+
+
 @pytest.mark.parametrize(
     ("slice_", "time", "rule"),
     [

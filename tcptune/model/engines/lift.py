@@ -13,7 +13,7 @@ import numpy as np
 
 from tcptune.errors import RuleViolation
 from tcptune.ir.algebra_terms import Term, joined, terms_of
-from tcptune.ir.mapping import Mapping, Padding, pair
+from tcptune.ir.mapping import IDENTITY, Mapping, Padding, pair
 from tcptune.ir.ops import FetchChipLift, FetchClusterLift, FetchSliceLift, Op
 from tcptune.ir.types import StreamType
 from tcptune.model.engines.fetch import FetchRead
@@ -119,7 +119,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
 
 def _changed_digits(level: str, given: Mapping, wanted: Mapping) -> list[Term]:
     """Digits of `wanted` that stand where `given` has a broadcast; everything else must be the same."""
-    before, after = terms_of(given), terms_of(wanted)
+    before, after = _opened(terms_of(given)), _opened(terms_of(wanted))
     changed: list[Term] = []
     while before and after:
         old, new = before.pop(), after.pop()
@@ -137,6 +137,19 @@ def _changed_digits(level: str, given: Mapping, wanted: Mapping) -> list[Term]:
         before += [old_rest] if old_rest else []
         after += [new_rest] if new_rest else []
     return joined(changed)
+
+
+def _opened(terms: list[Term]) -> list[Term]:
+    """Terms with padding apart from what it pads where sizes allow: ``2 # 4`` as ``1 # 2, 2``."""
+    out: list[Term] = []
+    for term in terms:
+        operand = term.operand
+        if isinstance(operand, Padding) and term.extent == operand.size and operand.n % operand.inner.size == 0 and operand.inner.size > 1:
+            idle = IDENTITY.pad(operand.n // operand.inner.size, operand.kind)
+            out += [Term(idle, 1, idle.size), *terms_of(operand.inner)]
+        else:
+            out.append(term)
+    return out
 
 
 def _cut(term: Term, size: int) -> tuple[Term | None, Term | None]:
