@@ -39,8 +39,10 @@ def test_the_extremes_of_fixed_point_multiplication_and_magnitude():
 
 
 def nearest_f32(exact: Fraction) -> np.float32:
-    guess = np.float32(float(exact))
-    near = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
+    with np.errstate(over="ignore"):
+        guess = np.float32(float(exact))
+    with np.errstate(over="ignore"):
+        near = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
     finite = [x for x in near if np.isfinite(x)]
     return min(finite, key=lambda x: (abs(Fraction(float(x)) - exact), int(np.float32(x).view(np.uint32)) & 1))
 
