@@ -8,7 +8,7 @@ from functools import cached_property
 
 from tcptune.errors import RuleViolation
 from tcptune.ir.candidate import FILLER, Candidate
-from tcptune.ir.placement import AxisText, Digit, merged, positions, without
+from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType, dtype
 from tcptune.ir.workload import BATCH, K, Workload
 from tcptune.model.hardware import RNGD, Hardware
@@ -118,6 +118,24 @@ class Layout:
                 "HW-007", "the Slice level must have 256 positions", expected=self.hw.slices_per_cluster, got=positions(digits)
             )
         return tuple(digits)
+
+    @cached_property
+    def reduced(self) -> int:
+        """Slices whose partial sums the Inter-Slice Reducer adds: those over which summed axes lie, innermost (XSR-001)."""
+        ratio = positions(d for d in self.slices if d.axis and self.roles[d.axis] == K)
+        if any(d.axis and self.roles[d.axis] == K for d in self.slices[: -self._summed_digits() or None]):
+            raise RuleViolation("XSR-001", "summed axes must be innermost in Slice", got=expression(self.slices, self.texts(None)))
+        return ratio
+
+    def _summed_digits(self) -> int:
+        return sum(1 for d in self.slices if d.axis and self.roles[d.axis] == K)
+
+    @cached_property
+    def result_slices(self) -> tuple[Digit, ...]:
+        """The Slice level of the result: position 0 of every reduced group holds it, the rest is idle (XSR-002)."""
+        if self.reduced == 1:
+            return self.slices
+        return (*self.slices[: -self._summed_digits()], Digit("", 1, self.reduced))
 
     @cached_property
     def clusters(self) -> tuple[Digit, ...]:

@@ -131,4 +131,13 @@ def contraction_ops(layout: Layout, epilogue: Sequence[dict[str, Any]] = ()) -> 
     time, live = folded(layout)
     packet_text = padded_packet(live, BUS_ELEMENTS, texts)
     ops.append({"op": "contract_lane", "time": expression(time, texts), "packet": packet_text, "mode": layout.candidate.knobs.lane_mode})
-    return [*ops, *epilogue, *contraction_result(layout).commit_ops(layout)]
+    return [*ops, *_slice_reduction(layout, expression(time, texts)), *epilogue, *contraction_result(layout).commit_ops(layout)]
+
+
+def _slice_reduction(layout: Layout, time: str) -> list[dict[str, Any]]:
+    """Sum over the slices among which summed axes are split (XSR-001 to XSR-006)."""
+    if layout.reduced == 1:
+        return []
+    slices = expression(layout.result_slices, layout.texts(None))
+    reduce = {"op": "vector_inter_slice_reduce", "slice": slices, "time": time, "fn": "Add"}
+    return [{"op": "vector_init"}, reduce, {"op": "vector_final"}]

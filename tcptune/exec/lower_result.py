@@ -45,7 +45,7 @@ class Result:
             rows = _rows(layout, time, element)
             before = tuple(packet)
             time, packet = [*without(time, rows), *packet], [rows]
-        return cls(tuple(time), tuple(packet), write_width(layout, positions(packet), element), layout.slices, before)
+        return cls(tuple(time), tuple(packet), write_width(layout, positions(packet), element), layout.result_slices, before)
 
     def element(self, layout: Layout) -> tuple[list[Digit], list[Digit]]:
         """Digits of the DM element in output order, then the packet if it is not the innermost part of that order."""

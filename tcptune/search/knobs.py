@@ -38,12 +38,13 @@ class Priced:
     terms: Terms
 
 
-def slice_orders(placement: Placement) -> list[tuple[str, ...]]:
-    """Every order of the Slice level's axes, the idle part included."""
-    names = [a.axis for a in placement.axes if a.slice > 1]
+def slice_orders(placement: Placement, output: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Every order of the Slice level's axes, the idle part included; summed axes stay innermost (XSR-001)."""
+    split = [a.axis for a in placement.axes if a.slice > 1]
+    names, summed = [a for a in split if a in output], tuple(a for a in split if a not in output)
     if placement.live_slices < RNGD.slices_per_cluster:
         names.append(FILLER)
-    return list(itertools.islice(itertools.permutations(names), MAX_ORDERS))
+    return [(*order, *summed) for order in itertools.islice(itertools.permutations(names), MAX_ORDERS)]
 
 
 def ring_choices(layout: Layout, index: int) -> list[int]:
@@ -122,7 +123,7 @@ def ranked_knobs(
     and gather decide the store; so the product is never enumerated.
     """
     best: list[Priced] = []
-    for order in slice_orders(placement):
+    for order in slice_orders(placement, workload.output):
         limit = below if len(best) < keep else best[-1].terms.makespan
         found = _best_of_order(Candidate(workload, placement, replace(start, slice_order=order)), fixed, profile, limit, floor)
         if found is not None:

@@ -16,6 +16,7 @@ from tcptune.exec.lower import lower
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.workload import Workload
+from tcptune.search.knobs import Priced
 from tcptune.search.space import Space
 from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED
 
@@ -62,21 +63,38 @@ def evaluate(candidate: Candidate, profile: str, price: int = 0, seen: Dict[str,
 
 
 def explore(space: Space, entry: int, below: int, seen: Dict[str, int] | None = None) -> list[Outcome]:
-    """The best plan of one placement that costs less than `below`, and the refusals on the way; empty if there is none.
+    """The best plan of one placement that costs less than `below`, and the refusals on the way; empty if there is none."""
+    return explore_many(space, [entry], below, seen or {})[0]
 
-    The cheapest setting is compiled; where a rule refuses it, the next cheapest.
-    """
+
+def explore_many(space: Space, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
+    """The same for several placements, the cheapest price first: a plan found for one lowers the limit of those after it."""
+    found: dict[int, list[Outcome]] = {entry: [] for entry in entries}
+    ranked = {entry: space.ranked(entry, below, 1) for entry in entries}
+    for entry in sorted((e for e in entries if ranked[e]), key=lambda e: (ranked[e][0].terms.makespan, e)):
+        if ranked[entry][0].terms.makespan >= below:
+            break
+        found[entry] = _compile_cheapest(space, entry, ranked[entry], below, seen)
+        below = min([below, *(o.makespan for o in found[entry] if o.fate == SCHEDULED)])
+    return [found[entry] for entry in entries]
+
+
+def _compile_cheapest(space: Space, entry: int, ranked: list[Priced], below: int, seen: Dict[str, int]) -> list[Outcome]:
+    """Compiles the cheapest setting; where a rule refuses it, the next cheapest of `RETRIES`."""
     outcomes: list[Outcome] = []
-    for keep in (1, RETRIES):
-        ranked = space.ranked(entry, below, keep)
-        for priced in ranked[len(outcomes) :]:
-            candidate = Candidate(space.workload, space.placement(entry), priced.knobs)
-            outcomes.append(evaluate(candidate, space.profile, priced.terms.makespan, seen))
-            if outcomes[-1].fate != REJECTED:
-                return outcomes
-        if not outcomes:
-            return outcomes
+    for priced in ranked:
+        outcomes.append(_evaluate_priced(space, entry, priced, seen))
+    if outcomes[-1].fate != REJECTED:
+        return outcomes
+    for priced in space.ranked(entry, below, RETRIES)[len(outcomes) :]:
+        outcomes.append(_evaluate_priced(space, entry, priced, seen))
+        if outcomes[-1].fate != REJECTED:
+            break
     return outcomes
+
+
+def _evaluate_priced(space: Space, entry: int, priced: Priced, seen: Dict[str, int]) -> Outcome:
+    return evaluate(Candidate(space.workload, space.placement(entry), priced.knobs), space.profile, priced.terms.makespan, seen)
 
 
 _worker_space: Space | None = None
@@ -88,9 +106,9 @@ def _start_worker(workload: Workload, profile: str) -> None:
     _worker_space.bounds  # noqa: B018 - builds the tables once
 
 
-def _explore_in_worker(entry: int, below: int) -> list[Outcome]:
+def _explore_in_worker(entries: list[int], below: int) -> list[list[Outcome]]:
     assert _worker_space is not None
-    return explore(_worker_space, entry, below)
+    return explore_many(_worker_space, entries, below, {})
 
 
 def _evaluate_in_worker(candidate: dict[str, Any]) -> Outcome:
@@ -110,9 +128,13 @@ class Workers:
 
     def explore(self, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
         if self._pool is None:
-            return [explore(self.space, entry, below, seen) for entry in entries]
-        waiting: list[Future[list[Outcome]]] = [self._pool.submit(_explore_in_worker, entry, below) for entry in entries]
-        return [f.result() for f in waiting]
+            return explore_many(self.space, entries, below, seen)
+        shares = [list(entries[n :: self.jobs]) for n in range(self.jobs)]
+        waiting: list[Future[list[list[Outcome]]]] = [self._pool.submit(_explore_in_worker, share, below) for share in shares if share]
+        by_entry: dict[int, list[Outcome]] = {}
+        for share, future in zip(shares, waiting, strict=False):
+            by_entry.update(zip(share, future.result(), strict=True))
+        return [by_entry[entry] for entry in entries]
 
     def evaluate(self, candidates: Sequence[Candidate], seen: Dict[str, int]) -> list[Outcome]:
         if self._pool is None:

@@ -68,7 +68,7 @@ class Suggester:
         """The candidate of a suggestion; numbers choose among what the placement allows."""
         entry = self.entries[params["placement"] % len(self.entries)]
         placement, start = self.space.placement(entry), self.space.start_knobs(entry)
-        orders = slice_orders(placement)
+        orders = slice_orders(placement, self.space.workload.output)
         order = orders[params["slice_order"] % len(orders)]
         knobs = Knobs(
             stationary=start.stationary,

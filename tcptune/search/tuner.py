@@ -34,6 +34,9 @@ REPORTED = 10
 ENTRIES_PER_TRIAL = 2
 """Placements that are priced at most, for each trial of the budget."""
 
+CHUNK = 16
+"""Placements that are priced before the cheapest of them is compiled."""
+
 FILL_STEPS = 40
 """Steps at most, once the best plan is proven, to fill the report: the best of further placements and suggestions in turn."""
 
@@ -197,7 +200,7 @@ class Tuner:
             first = self.state.explored
             makespan = self.state.makespan
             limit = self.space.entries if makespan is None else self.space.below(makespan)
-            chunk = list(range(first, min(first + self.jobs, limit)))
+            chunk = list(range(first, min(first + CHUNK * self.jobs, limit)))
             found = workers.explore(chunk, makespan or _NO_LIMIT, self.state.seen())
             return StepRecord(number, "explore", chunk, [[asdict(o) for o in outcomes] for outcomes in found], {})
         if number % 2 and self.state.filled < self.space.entries:

@@ -123,20 +123,28 @@ def _pass_bound(table: PlacementTable, fixed: FixedCosts, wasted: Floats) -> Flo
     drained = outputs // lane
     if not family.sums_packet:
         drained = np.minimum(drained, outputs // packet * -(-packet // BUS_ELEMENTS))
-    return np.asarray(fixed.contraction_pass + np.maximum.reduce([flits * wasted, packets, drained]), dtype=np.float64)
+    streamed = np.maximum.reduce([flits * wasted, packets, drained])
+    groups = _reduced_slices(table)
+    reduced = fixed.reduce_pass + np.maximum(streamed, fixed.reduce_least) + fixed.reduce_per_slice * groups
+    return np.asarray(np.where(groups > 1, reduced, fixed.contraction_pass + streamed), dtype=np.float64)
+
+
+def _reduced_slices(table: PlacementTable) -> Ints:
+    """Slices whose partial sums are added (VT-009); 1 where no summed axis lies over slices."""
+    return table.product([a for a in table.axes if a not in table.family.workload.output], "slice")
 
 
 def _store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> Floats:
     workload = table.family.workload
     out = workload.output
     total_bytes = workload.bytes_of(out, workload.out_dtype) / table.live_clusters
-    lines = total_bytes / RNGD.request_bytes / RNGD.engines_per_cluster
+    lines = total_bytes / RNGD.request_bytes / np.minimum(RNGD.engines_per_cluster, table.product(list(out), "slice"))
     long_pieces = timing.start_store.value + timing.issue_far.value * np.maximum(0, lines - 1)
     if not out:
         return np.asarray(long_pieces + np.zeros(table.rows))
     run = np.minimum(table.column(out[-1], "in_slice"), workload.size(out[-1])) * workload.out_dtype.bits / 8
     whole_rows = table.column(out[-1], "slice") * table.column(out[-1], "cluster") == 1
-    pieces = np.maximum(0, total_bytes / run / RNGD.engines_per_cluster - 1)
+    pieces = np.maximum(0, total_bytes / run / np.minimum(RNGD.engines_per_cluster, table.product(list(out), "slice")) - 1)
     short = (run < RNGD.request_bytes) & ~whole_rows
     joined = min(timing.partial_write_join.value, timing.issue_far.value)
     direct = np.where(short, np.maximum(long_pieces, timing.start_store.value + pieces * joined), long_pieces)

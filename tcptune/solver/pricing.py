@@ -38,6 +38,7 @@ class FixedCosts:
     whole_ring: int
     reduce_pass: int
     reduce_per_slice: int
+    reduce_least: int
     vector_pass: int
 
     @classmethod
@@ -46,7 +47,7 @@ class FixedCosts:
         frame, passes = kernel_timing(profile), calibration.profile(profile).passes
         whole = (int(frame.first_begin.value), int(frame.closing_sync.value))
         if passes is None:
-            return cls(*whole, *(0,) * 9)
+            return cls(*whole, *(0,) * 10)
         constants = (
             passes.stage,
             passes.contract,
@@ -56,6 +57,7 @@ class FixedCosts:
             passes.whole_ring,
             passes.inter_slice_reduce,
             passes.reduce_per_slice,
+            passes.reduce_steps_least,
             passes.vector,
         )
         return cls(*whole, *(int(c.value) for c in constants))
@@ -198,7 +200,7 @@ def staging_cycles(layout: Layout, fixed: FixedCosts) -> int:
 
 
 def contraction_cycles(layout: Layout, fixed: FixedCosts) -> int:
-    """VT-002: the slowest of fetch, switch, packets after time broadcast, and drain (a transpose writes as many rows as are drained)."""
+    """VT-002: the slowest of fetch, switch, packets after time broadcast, drain, rows of a transpose; VT-009 where slices are summed."""
     route, packet = layout.route(layout.stream), layout.packet
     flits_each = _flits(layout, packet.extent, layout.dtype)
     fetched = positions(stream_time(layout, route)) * flits_each
@@ -206,7 +208,11 @@ def contraction_cycles(layout: Layout, fixed: FixedCosts) -> int:
     packets = positions(outer_time(layout))
     drained = positions(folded(layout)[0])
     wait = fixed.whole_ring * (ring == RNGD.slices_per_cluster)
-    return fixed.contraction_pass + max(fetched * route.ring_outer, ring * fetched, packets, drained) + wait
+    rows = positions(contraction_result(layout).time) if layout.candidate.knobs.transpose else 0
+    streamed = max(fetched * route.ring_outer, ring * fetched, packets, drained, rows)
+    if layout.reduced > 1:
+        return fixed.reduce_pass + max(streamed, fixed.reduce_least) + fixed.reduce_per_slice * layout.reduced + wait
+    return fixed.contraction_pass + streamed + wait
 
 
 def slots(layout: Layout) -> tuple[int, int]:

@@ -97,7 +97,8 @@ def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     size = summed_size(w, axis) if w.roles()[axis] == K else w.size(axis)
     packets = _packet_options(family, axis, size)
     if w.roles()[axis] == K:
-        return [AxisPlacement(axis, time=size // p, packet=p) for p in packets if size % p == 0]
+        slices = [1] if w.epilogue else powers(size, hw.slices_per_cluster)
+        return [AxisPlacement(axis, slice=n, time=size // (n * p), packet=p) for n in slices for p in packets if size % (n * p) == 0]
     word = hw.stream_alignment_bytes * 8 // w.dtype.bits
     rows = any(inputs[-1] == axis for inputs in w.inputs)  # a slice's part of a row is whole 8-byte words (DMA-005)
     lanes = [n for n in hw.legal_lane_counts if n < 2 * size] if axis in family.lane_axes else [1]

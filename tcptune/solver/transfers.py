@@ -16,6 +16,9 @@ from tcptune.model.memory.price import stream_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
 
 Ints = npt.NDArray[np.int64]
+
+ROUNDING = 1e-9
+"""Floating-point noise below a cycle, as `model.memory.price` allows it."""
 Pitches = tuple[tuple[str, int, int, int], ...]
 """(axis, HBM pitch in elements, live positions, stored positions) of every axis of a tensor, innermost first."""
 
@@ -79,7 +82,7 @@ def transfer_cycles(
     loops, run = _walk(element, piece, hbm, element_bits, store)
     stream = RequestStream(places // per_cluster, places % per_cluster, offset[places] * element_bits // 8, loops, run)
     cycles, _, _ = stream_cycles((stream,), profile_named(profile_name).dma, store)
-    return ceil(cycles)
+    return ceil(cycles - ROUNDING)
 
 
 def _walk(

@@ -36,7 +36,7 @@ def routes(base: Candidate) -> Iterator[Candidate]:
 
 def all_settings(space: Space, entry: int) -> Iterator[Candidate]:
     placement, start = space.placement(entry), space.start_knobs(entry)
-    for order in slice_orders(placement):
+    for order in slice_orders(placement, space.workload.output):
         base = Candidate(space.workload, placement, replace(start, slice_order=order))
         for routed in routes(base):
             for refetch, k_inner, mode, transpose, (gather, ring), staging, cast in itertools.product(

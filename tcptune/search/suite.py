@@ -1,0 +1,210 @@
+"""Suites: several searches from one TOML file, each in its own folder, resumable search by search and trial by trial.
+
+The form of a file::
+
+    title = "GEMM"
+    question = "What does doubling K cost?"
+    [defaults]                      # any option of a run
+    trials = 100
+    [[run]]
+    name = "gemm"                   # letters, digits, - and _
+    einsum = "ik,jk->ij"
+    sizes = { i = 512, j = 512, k = [64, 128] }     # lists run every combination
+    dtype = "bf16"
+    seed = [0, 1]
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tcptune.errors import InputError
+from tcptune.ir.workload import Workload, einsum
+from tcptune.search.entry import tuner_for
+from tcptune.search.result import SearchResult
+from tcptune.search.tuner import Progress
+
+RESULT_FILE = "result.json"
+STUDY_FILE = "study.journal"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
+
+
+class _Options(BaseModel):
+    """Options that a run may set and that ``[defaults]`` sets for all runs."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    dtype: str = "bf16"
+    out_dtype: str | None = None
+    layout: str = "padded"
+    epilogue: str | None = None
+    fuse: bool = True
+    reduce: str = "sum"
+    profile: str = "vendor"
+    trials: int = Field(200, ge=1)
+    time_limit: float | None = Field(None, gt=0)
+    jobs: int = Field(1, ge=1)
+    seed: int | list[int] = 0
+
+
+class _Run(_Options):
+    name: str
+    einsum: str
+    sizes: dict[str, int | list[int]]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    title: str = ""
+    question: str = ""
+    defaults: dict[str, Any] = Field(default_factory=dict)
+    run: list[dict[str, Any]] = Field(min_length=1)
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """One search of a suite; `options` are the fields of `Tuner`."""
+
+    name: str
+    workload: Workload
+    options: dict[str, Any]
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for a finished search to be this one."""
+        kept = {k: self.options[k] for k in ("trials", "seed", "profile")}
+        return {"workload": self.workload.to_json(), **kept}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A validated suite; `config` is the file as it was read."""
+
+    title: str
+    question: str
+    runs: tuple[SuiteRun, ...]
+    config: dict[str, Any]
+
+
+def load_suite(path: Path) -> Suite:
+    """Reads and validates a suite; every workload is checked before the first search starts.
+
+    Raises:
+        InputError: the file cannot be read, is no TOML, has an unknown or wrong field, or two runs of one name.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    file = _validated(_File, raw, str(path))
+    runs = tuple(run for entry in file.run for run in _expanded(_validated(_Run, {**file.defaults, **entry}, f"a run of {path}")))
+    names = [run.name for run in runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{path} has two runs called {name!r}")
+    return Suite(file.title or path.stem, file.question, runs, raw)
+
+
+def _validated(model: type[Any], raw: dict[str, Any], where: str) -> Any:
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise InputError(f"{where}: {field}: {first['msg']}") from error
+
+
+def _expanded(run: _Run) -> Iterator[SuiteRun]:
+    """One search for every combination of listed sizes and seeds; the name says which."""
+    if not _NAME.match(run.name):
+        raise InputError(f"run name {run.name!r}: letters, digits, - and _ only")
+    axes = {axis: value if isinstance(value, list) else [value] for axis, value in run.sizes.items()}
+    seeds = run.seed if isinstance(run.seed, list) else [run.seed]
+    listed = [axis for axis, value in run.sizes.items() if isinstance(value, list)]
+    for *sizes, seed in itertools.product(*axes.values(), seeds):
+        chosen = dict(zip(axes, sizes, strict=True))
+        name = "-".join([run.name, *(f"{axis}{chosen[axis]}" for axis in listed), *([f"s{seed}"] if isinstance(run.seed, list) else [])])
+        shape = {"dtype": run.dtype, "out_dtype": run.out_dtype, "layout": run.layout, "epilogue": run.epilogue}
+        workload = einsum(run.einsum, sizes=chosen, reduce=run.reduce, fuse=run.fuse, **shape)  # type: ignore[arg-type]
+        options = {"trials": run.trials, "seed": seed, "jobs": run.jobs, "time_limit": run.time_limit, "profile": run.profile}
+        yield SuiteRun(name, workload, options)
+
+
+def finished(run: SuiteRun, folder: Path) -> bool:
+    """Whether `folder` holds the whole result of this very search."""
+    try:
+        document = json.loads((folder / RESULT_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    identity = run.identity()
+    return isinstance(document, dict) and all(document.get(key) == value for key, value in identity.items())
+
+
+def run_suite(
+    suite: Suite,
+    folder: Path,
+    save: Callable[[SearchResult, Path], object],
+    *,
+    resume: bool = True,
+    watch: Callable[[SuiteRun, Progress | None], None] | None = None,
+) -> list[Path]:
+    """Runs every search of a suite; returns the folders of the runs in order.
+
+    Args:
+        folder: each run gets a folder of its name in it, with its study journal.
+        save: writes a result into a folder; the result document comes to lie in ``result.json`` there.
+        resume: finished searches are kept and journals continued (else everything starts anew).
+        watch: called before each search with None (not for kept ones), and with its progress.
+
+    Raises:
+        InputError, WorkError: as the first search that fails does; what is finished stays.
+    """
+    folders = []
+    for run in suite.runs:
+        place = folder / run.name
+        folders.append(place)
+        if resume and finished(run, place):
+            continue
+        journal = place / STUDY_FILE
+        _make(place)
+        if not resume:
+            journal.unlink(missing_ok=True)
+        if watch is not None:
+            watch(run, None)
+        result = _search(run, journal, watch)
+        save(result, place)
+        if result.stopped == "interrupt":
+            break
+        journal.unlink(missing_ok=True)
+    return folders
+
+
+def _make(place: Path) -> None:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {place}: {error.strerror}") from error
+
+
+def _search(run: SuiteRun, journal: Path, watch: Callable[[SuiteRun, Progress | None], None] | None) -> SearchResult:
+    tuner = tuner_for(run.workload, study=journal, **run.options)
+    if watch is not None:
+        tuner.progress = lambda state: watch(run, state)
+    try:
+        return tuner.run()
+    except InputError as error:
+        if "another study" not in error.message:
+            raise
+        journal.unlink()  # the file was edited: the old journal is of another search
+        return tuner_for(run.workload, study=journal, **run.options).run()

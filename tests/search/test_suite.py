@@ -1,0 +1,89 @@
+"""Suites: validated before the first search, resumable, nothing finished is searched again."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tcptune.errors import InputError
+from tcptune.search import suite as suite_module
+from tcptune.search.suite import load_suite, run_suite
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+TEXT = """
+title = "two"
+[defaults]
+trials = 6
+[[run]]
+name = "dot"
+einsum = "i,i->"
+sizes = { i = [32, 64] }
+"""
+
+
+def written(tmp_path, text=TEXT):
+    path = tmp_path / "suite.toml"
+    path.write_text(text)
+    return path
+
+
+def save(result, folder):
+    (folder / "result.json").write_text(json.dumps(result.to_json()))
+
+
+@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda p: p.stem)
+def test_every_experiment_is_valid_and_says_what_it_asks(path):
+    suite = load_suite(path)
+    assert suite.runs
+    assert suite.question.endswith("?")
+
+
+def test_lists_run_every_combination(tmp_path):
+    suite = load_suite(written(tmp_path, TEXT + "seed = [0, 1]\n"))
+    assert [r.name for r in suite.runs] == ["dot-i32-s0", "dot-i32-s1", "dot-i64-s0", "dot-i64-s1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("title =", "not TOML"),
+        ('title = "x"', "run"),
+        (TEXT + "trails = 3\n", "trails"),
+        (TEXT + "trials = 0\n", "trials"),
+        (TEXT.replace('"i,i->"', '"i,i"'), "malformed einsum"),
+        (TEXT.replace("[32, 64]", "0"), "at least 1"),
+        (TEXT.replace('"dot"', '"../dot"'), "letters, digits"),
+        (TEXT + TEXT.split("trials = 6")[1], "two runs called"),
+    ],
+)
+def test_a_bad_suite_is_refused_before_any_search(tmp_path, text, words):
+    with pytest.raises(InputError, match=words):
+        load_suite(written(tmp_path, text))
+
+
+def test_a_missing_suite_is_a_clear_error(tmp_path):
+    with pytest.raises(InputError, match="cannot read"):
+        load_suite(tmp_path / "none.toml")
+
+
+def test_finished_searches_are_kept_and_changed_ones_run_again(tmp_path, monkeypatch):
+    searched = []
+    search = suite_module._search
+    monkeypatch.setattr(suite_module, "_search", lambda run, *rest: searched.append(run.name) or search(run, *rest))
+    suite = load_suite(written(tmp_path))
+    folders = run_suite(suite, tmp_path / "out", save)
+    assert [f.name for f in folders] == searched == ["dot-i32", "dot-i64"]
+    run_suite(suite, tmp_path / "out", save)
+    assert len(searched) == 2
+    (folders[1] / "result.json").write_text("{")
+    run_suite(suite, tmp_path / "out", save)
+    assert searched[2:] == ["dot-i64"]
+    run_suite(load_suite(written(tmp_path, TEXT + "seed = 5\n")), tmp_path / "out", save)
+    assert searched[3:] == ["dot-i32", "dot-i64"]
+
+
+def test_an_unwritable_folder_is_a_clear_error(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(InputError, match="cannot write"):
+        run_suite(load_suite(written(tmp_path)), blocked, save)
