@@ -15,6 +15,7 @@ from tcptune.ir.formula import evaluate
 from tcptune.ir.mapping import Mapping
 from tcptune.ir.ops import TileSpec, ViewSpec
 from tcptune.ir.types import TensorType
+from tcptune.model.reshape import check_wire_order
 from tcptune.model.tiles import check_start, tile_stride
 
 
@@ -74,7 +75,7 @@ def require_same_dtype(target: Bound, written: TensorType) -> None:
 
 
 def check_reshape(source: Bound, step: s.Reshape) -> CheckedStep:
-    """Relabels a tensor at the same address: every level keeps its size (DMA-006).
+    """Relabels a tensor at the same address: every level keeps its size, every axis its place (DMA-006).
 
     Raises:
         RuleViolation: DMA-006.
@@ -93,6 +94,7 @@ def check_reshape(source: Bound, step: s.Reshape) -> CheckedStep:
     replicated = _replicated_positions(source)
     unproven = tuple(n for n, m in given.items() if _claims_broadcast(levels[n], m, replicated))
     type_ = replace(source.type, **given)
+    check_wire_order(source.type, type_)
     bound = Bound(step.let, type_, source.storage, mutable=source.mutable, unproven=(*source.unproven, *unproven))
     return CheckedStep(step, (source,), bound)
 

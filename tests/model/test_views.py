@@ -9,6 +9,7 @@ from tcptune.errors import RuleViolation
 from tcptune.ir.axes import Axes
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.movement import carried_digits, gather_indices, gather_within_slice
+from tcptune.model.reshape import check_wire_order
 from tcptune.model.tiles import check_start, tile_stride
 
 AXES = Axes(A=8, B=512, C=4)
@@ -93,3 +94,30 @@ def test_a_slice_reads_itself_where_the_data_is_replicated():
 def test_carried_digits_are_joined():
     assert carried_digits((m("B / 64 % 2"), m("B % 64"))) == {"B": ((1, 128),)}
     assert carried_digits((m("B / 64"), m("A # 16 / 4"))) == {"B": ((64, 8),), "A": ((4, 4),)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("A # 64, 4", "B"), ("A # 64, C", "B")),
+        (("B / 2", "A, B % 2"), ("B / 2", "A, B % 2")),
+        (("1 # 256", "B / 64, B % 64"), ("1 # 256", "B")),
+        (("1 # 256", "A, C"), ("1 # 256", "B % 32")),
+    ],
+)
+def test_a_reshape_may_rename_merge_and_split(before, after):
+    check_wire_order(dm(*reversed(before)), dm(*reversed(after)))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("1 # 256", "A, C"), ("1 # 256", "C, A")),
+        (("A # 256", "B % 8"), ("B % 8 # 256", "A")),
+        (("1 # 256", "B % 32"), ("1 # 256", "B / 8 % 4, B / 32 % 8")),
+    ],
+)
+def test_a_reshape_moves_no_element(before, after):
+    with pytest.raises(RuleViolation) as caught:
+        check_wire_order(dm(*reversed(before)), dm(*reversed(after)))
+    assert caught.value.rule == "DMA-006"
