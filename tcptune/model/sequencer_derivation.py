@@ -228,7 +228,8 @@ class _Layout:
             "SEQ-017",
             f"the buffer {self.buffer} and the stream cut {operand} at places that have no common refinement",
             got=f"stream term {term}",
-            expected=f"digits that refine {held}",
+            expected=f"digits that refine {held}" if held else "an axis of the buffer",
+            nearest=held or None,
         )
 
     def entries(self, term: Mapping) -> tuple[Entry, ...]:
