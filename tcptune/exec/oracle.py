@@ -2,11 +2,13 @@
 
 The text of an oracle::
 
-    oracle   = "einsum" subscripts {"|" epilogue}      ``einsum ik,jk->ij | bias:c(j) | relu``; a label is an axis in lower case
-             | "max(einsum" subscripts ", 0)"          the same with ReLU
-             | "maximum" axes "->" axes {"|" epilogue} the largest over the axes that the result lacks
-             | "permute" axes "->" axes                the same values under other axes
-             | "formula" name                          a function of `exec.formulas`
+    oracle   = form {";" form}                         one form for each result, in order; results without a form are not compared
+    form     = "einsum" [names] subscripts {"|" epilogue}      ``einsum ik,jk->ij | bias:c(j) | relu``; a label is an axis in lower case
+             | "max(einsum" [names] subscripts ", 0)"          the same with ReLU
+             | "maximum" [names] axes "->" axes {"|" epilogue} the largest over the axes that the result lacks
+             | "permute" [names] axes "->" axes                the same values under other axes
+             | "formula" name                                  a function of `exec.formulas`
+    names    = "(" input {"," input} ")"               inputs that the labels are of; the first ones of the kernel if absent
     epilogue = "relu" | "gelu" | "silu" | "add" number | "mul" number | ("bias" | "residual") ":" input "(" axes ")"
 
 Anything else is prose and no oracle. References are computed in float64 (integers exactly, modulo 2^32); results are rounded by the device
@@ -32,7 +34,7 @@ from tcptune.exec import formulas
 from tcptune.exec.checked import CheckedKernel, CheckedStep
 from tcptune.exec.fill import PATTERNS, SEED, cells_of, drawn_inputs
 from tcptune.exec.interpret import RunResult, run_kernel
-from tcptune.ir.kernel import Kernel, Tolerance
+from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.ops import ContractOuter
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model.contraction import Mode
@@ -55,10 +57,11 @@ RESULT_EPSILON = {"bf16": 2.0**-8, "f32": 2.0**-23, "f8e4m3": 2.0**-3, "f8e5m2":
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 
-_EINSUM = re.compile(r"(max\()?\s*einsum\s+([A-Za-z ,]*->\s*[A-Za-z]*)(?:,\s*0\))?(.*)", re.DOTALL)
-_MAXIMUM = re.compile(r"()maximum\s+([A-Za-z ]*->\s*[A-Za-z]*)(.*)", re.DOTALL)
-_PERMUTE = re.compile(r"permute\s+([a-z]+)\s*->\s*([a-z]+)")
-_FORMULA = re.compile(r"formula\s+(\w+)\s*$")
+_NAMES = r"(?:\((?P<names>[\w, ]*)\))?"
+_EINSUM = re.compile(r"(?P<relu>max\()?\s*einsum" + _NAMES + r"\s+(?P<labels>[A-Za-z ,]*->\s*[A-Za-z]*)(?:,\s*0\))?(?P<rest>.*)", re.DOTALL)
+_MAXIMUM = re.compile(r"maximum" + _NAMES + r"\s+(?P<labels>[A-Za-z ]*->\s*[A-Za-z]*)(?P<rest>.*)", re.DOTALL)
+_PERMUTE = re.compile(r"permute" + _NAMES + r"\s+(?P<labels>[a-z]+\s*->\s*[a-z]+)")
+_FORMULA = re.compile(r"formula\s+(?P<formula>\w+)\s*$")
 _OPERAND = re.compile(r"(bias|residual)\s*:\s*(\w+)\s*\(\s*([a-z]*)\s*\)$")
 _CONSTANT = re.compile(r"(add|mul)\s+([-+0-9.eE]+)$")
 
@@ -87,6 +90,7 @@ class OracleReport:
         worst: the cell furthest beyond it, as text.
         max_error: largest absolute difference.
         max_relative_error: largest difference relative to a reference that is not 0.
+        not_compared: results of the kernel for which the oracle has no form.
     """
 
     compared: int
@@ -95,15 +99,17 @@ class OracleReport:
     worst: str
     max_error: float
     max_relative_error: float = 0.0
+    not_compared: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
         return not self.wrong and not self.undefined
 
     def __str__(self) -> str:
+        rest = f"; not compared: {', '.join(self.not_compared)}" if self.not_compared else ""
         if self.passed:
-            return f"{self.compared} cells agree, largest difference {self.max_error:g}"
-        return f"{self.wrong} of {self.compared} cells differ, {self.undefined} are undefined; {self.worst}"
+            return f"{self.compared} cells agree, largest difference {self.max_error:g}{rest}"
+        return f"{self.wrong} of {self.compared} cells differ, {self.undefined} are undefined; {self.worst}{rest}"
 
 
 # references
@@ -111,7 +117,23 @@ class OracleReport:
 
 def has_oracle(kernel: Kernel) -> bool:
     """Whether the kernel's oracle is one of the forms that are computed."""
-    return kernel.oracle is not None and _parse(kernel.oracle) is not None
+    return bool(_forms(kernel))
+
+
+def _forms(kernel: Kernel) -> list[tuple[str, re.Match[str]]]:
+    """Forms of the oracle, one for each of the first results; none if it is prose.
+
+    Raises:
+        InputError: there are more forms than results.
+    """
+    text = kernel.oracle or ""
+    parts = [_parse(part) for part in text.split(";")]
+    forms = [part for part in parts if part is not None]
+    if len(forms) < len(parts):  # words after a semicolon are a remark
+        forms = forms[:1] if parts[0] is not None else []
+    if len(forms) > len(kernel.outputs):
+        raise InputError(f"the oracle has {len(forms)} forms, kernel {kernel.name!r} {len(kernel.outputs)} results")
+    return forms
 
 
 def _parse(text: str) -> tuple[str, re.Match[str]] | None:
@@ -132,30 +154,41 @@ def dense(type_: TensorType, values: Values, axes: Sequence[str]) -> Floats:
     return result
 
 
-def reference(kernel: Kernel, inputs: Dict[str, Values]) -> Reference:
-    """What the kernel should compute from these inputs.
+def reference(kernel: Kernel, inputs: Dict[str, Values], result: int = 0) -> Reference:
+    """What the kernel should compute from these inputs as its result number `result`.
 
     Raises:
         InputError: the oracle is no form that is computed, or names what the kernel has not.
     """
-    parsed = _parse(kernel.oracle or "")
-    if parsed is None:
+    forms = _forms(kernel)
+    if result >= len(forms):
         raise InputError(f"kernel {kernel.name!r} has no oracle that can be computed", hint="einsum …, permute … or formula …")
-    kind, found = parsed
-    types = {i.name: i.type for i in kernel.inputs}
-    arrays = {name: dense(t, inputs[name], axes_of(t)) for name, t in types.items()}
+    kind, found = forms[result]
+    arrays = {i.name: dense(i.type, inputs[i.name], axes_of(i.type)) for i in kernel.inputs}
     if kind == "formula":
-        answer = formulas.find(found.group(1))(arrays, kernel)
+        answer = formulas.find(found["formula"])(arrays, kernel)
         values, bound = answer if isinstance(answer, tuple) else (answer, np.zeros_like(answer))
         return Reference(values, bound)
     if kind == "permute":
-        (entry,) = kernel.inputs[:1]
-        source = arrays[entry.name]
-        letters = _letters(found.group(1), axes_of(entry.type))
-        order = [found.group(1).index(c) for c in found.group(2)]
-        values = np.transpose(source, [letters.index(a) for a in (letters[i] for i in order)])
+        (entry,) = _operands(kernel, found, 1)
+        before, after = found["labels"].replace(" ", "").split("->")
+        axes = axes_of(entry.type)
+        letters = dict(zip(before, _letters(before, axes), strict=True))
+        values = np.transpose(arrays[entry.name], [axes.index(letters[c]) for c in after])
         return Reference(values, np.zeros_like(values))
     return _einsum(kernel, arrays, found, largest=kind == "maximum")
+
+
+def _operands(kernel: Kernel, found: re.Match[str], count: int) -> list[KernelInput]:
+    """Inputs that the subscripts of a form are of."""
+    inputs = {i.name: i for i in kernel.inputs}
+    names = [n.strip() for n in found["names"].split(",")] if found["names"] is not None else list(inputs)[:count]
+    for name in names:
+        if name not in inputs:
+            raise InputError(f"the oracle names no input {name!r}", hint=f"inputs: {', '.join(inputs)}")
+    if len(names) != count:
+        raise InputError(f"the oracle has {count} operands, the kernel {len(names)} inputs")
+    return [inputs[name] for name in names]
 
 
 def _letters(labels: str, axes: tuple[str, ...]) -> list[str]:
@@ -171,11 +204,9 @@ def _letters(labels: str, axes: tuple[str, ...]) -> list[str]:
 
 def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str], *, largest: bool = False) -> Reference:
     """Sum of products over the axes that the result lacks, or (`largest`) the maximum over them, then the epilogue."""
-    inputs_text, output = found.group(2).replace(" ", "").lower().split("->")
+    inputs_text, output = found["labels"].replace(" ", "").lower().split("->")
     subscripts = inputs_text.split(",")
-    entries = kernel.inputs[: len(subscripts)]
-    if len(entries) < len(subscripts):
-        raise InputError(f"the oracle has {len(subscripts)} operands, the kernel {len(entries)} inputs")
+    entries = _operands(kernel, found, len(subscripts))
     operands = []
     for labels, entry in zip(subscripts, entries, strict=True):
         axes = axes_of(entry.type)
@@ -191,7 +222,7 @@ def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str], *, 
         left = [c for c in subscripts[0] if c in output]
         values = np.transpose(operands[0].max(axis=gone), [left.index(c) for c in output])
     bound = np.zeros_like(values) if integer or largest else float(summed) * ACCUMULATION_EPSILON * spread
-    stages = [p.strip() for p in (found.group(3) or "").split("|")[1:]] + (["relu"] if found.group(1) else [])
+    stages = [p.strip() for p in found["rest"].split("|")[1:]] + (["relu"] if not largest and found["relu"] else [])
     for stage in stages:
         values, bound = _epilogue(stage, values, bound, output, arrays, kernel)
         values = _wrapped(values) if integer else values
@@ -268,17 +299,32 @@ def within(got: Floats, want: Floats, tolerance: Tolerance, bound: Floats | floa
 
 
 def compare_with_oracle(kernel: Kernel, inputs: Dict[str, Values], result: RunResult) -> OracleReport:
-    """Compares the first result of a run with the oracle; only live cells count (ORACLE-012).
+    """Compares the results of a run with the oracle; only live cells count (ORACLE-012).
 
     Raises:
         InputError: the kernel has no oracle that can be computed.
     """
-    name = kernel.outputs[0]
+    count = max(1, len(_forms(kernel)))
+    found = [_compare_result(kernel, inputs, result, number) for number in range(count)]
+    return OracleReport(
+        sum(r.compared for r in found),
+        sum(r.undefined for r in found),
+        sum(r.wrong for r in found),
+        next((r.worst for r in found if r.worst), ""),
+        max(r.max_error for r in found),
+        max(r.max_relative_error for r in found),
+        kernel.outputs[count:],
+    )
+
+
+def _compare_result(kernel: Kernel, inputs: Dict[str, Values], result: RunResult, number: int) -> OracleReport:
+    """Compares one result with its form of the oracle."""
+    name = kernel.outputs[number]
     type_, values = result.types[name], result.outputs[name]
-    expected = reference(kernel, inputs)
+    expected = reference(kernel, inputs, number)
     cells = cells_of(type_)
     live = cells.live
-    at = tuple(cells.coords[a][live] for a in _result_axes(kernel, type_))
+    at = tuple(cells.coords[a][live] for a in _result_axes(_forms(kernel)[number], type_))
     got = values.data[live].astype(np.float64)
     want, bound = (np.broadcast_to(a[at], got.shape) for a in (expected.values, expected.bound))
     bound = bound + (RESULT_EPSILON.get(type_.dtype.name, 0.0) * np.abs(want) if np.any(expected.bound) else 0.0)
@@ -291,7 +337,7 @@ def compare_with_oracle(kernel: Kernel, inputs: Dict[str, Values], result: RunRe
     if wrong.size:
         first = int(wrong[int(np.argmax(np.abs(got[wrong] - want[wrong])))])
         where = ", ".join(f"{a} = {int(cells.coords[a][live][first])}" for a in cells.coords)
-        worst = f"at {where or 'the only cell'}: got {got[first]:g}, expected {want[first]:g}"
+        worst = f"{name} at {where or 'the only cell'}: got {got[first]:g}, expected {want[first]:g}"
     elif undefined:
         worst = str(result.undefined[0]) if result.undefined else "undefined cells"
     finite = np.isfinite(got) & np.isfinite(want)
@@ -311,13 +357,13 @@ def _stored(want: Floats, type_: TensorType) -> Floats:
     return np.asarray((want + span / 2) % span - span / 2)
 
 
-def _result_axes(kernel: Kernel, type_: TensorType) -> list[str]:
+def _result_axes(form: tuple[str, re.Match[str]], type_: TensorType) -> list[str]:
     """Axes of the reference's dimensions, in its order."""
-    parsed = _parse(kernel.oracle or "")
+    kind, found = form
     axes = axes_of(type_)
-    if parsed is None or parsed[0] == "formula":
+    if kind == "formula":
         return list(axes)
-    labels = parsed[1].group(2).replace(" ", "").lower().split("->")[-1]
+    labels = found["labels"].replace(" ", "").lower().split("->")[-1]
     return _letters(labels, axes)
 
 

@@ -66,6 +66,42 @@ def test_undefined_cells_fail_the_oracle():
     assert not report.passed
 
 
+class TestSeveralResults:
+    def kernel(self, oracle):
+        b = KernelBuilder("k", {"A": 8, "B": 4})
+        x, y = b.input("x", "Hbm", "i32", element="A"), b.input("y", "Hbm", "i32", element="B, A")
+        place = {"cluster": "1 # 2", "slice": "1 # 256"}
+        first, second = x.to_dm(**place, element="A").to_hbm(element="A"), y.to_dm(**place, element="B, A").to_hbm(element="A, B")
+        return b.build(first, second, oracle=oracle)
+
+    def report(self, oracle):
+        return verify(check_kernel(self.kernel(oracle)), seeds=(1,), patterns=()).runs[0].report
+
+    def test_each_is_compared_with_its_form(self):
+        report = self.report("einsum(x) a->a; permute(y) ba->ab")
+        assert report.passed
+        assert report.compared == 8 + 32
+        assert report.not_compared == ()
+
+    def test_a_wrong_second_result_is_caught_by_name(self):
+        report = self.report("einsum a->a; einsum(y) ba->ab | mul 2")
+        assert report.wrong > 0
+        assert self.kernel(None).outputs[1] in report.worst
+
+    def test_a_result_without_a_form_is_named(self):
+        report = self.report("einsum a->a")
+        assert report.not_compared == self.kernel(None).outputs[1:]
+        assert "not compared" in str(report)
+
+    @pytest.mark.parametrize("oracle", ["einsum a->a; einsum a->a; einsum a->a", "einsum(z) a->a", "einsum(x, y) a->a"])
+    def test_forms_must_fit_the_kernel(self, oracle):
+        with pytest.raises(InputError):
+            self.report(oracle)
+
+    def test_words_after_a_semicolon_are_a_remark(self):
+        assert self.report("einsum a->a; rounded to the nearest").not_compared
+
+
 class TestReferences:
     def arrays(self, kernel, how="random"):
         inputs = drawn_inputs(kernel, how, 5)
