@@ -87,6 +87,15 @@ MISPLACED_RULE: dict[str, tuple[str, ...]] = {
 }
 """The rule a misplaced operation breaks, most specific first; the others are equally right diagnoses. TU-011 always is one."""
 
+SUCCESSOR_RULES: dict[str, tuple[str, ...]] = {
+    "Switch": ("SWITCH-035",),
+    **dict.fromkeys(("ContractOuter", "ContractPacket", "ContractTime"), ("CE-001",)),
+    "Cast": ("CAST-001",),
+    "Transpose": ("TRANSPOSE-001",),
+    **dict.fromkeys(COMMITTING, ("CADAPT-001", "CADAPT-003", "CADAPT-011")),
+}
+"""Rules that name what follows a position; any other operation there breaks them too."""
+
 STAGING_CONSUMERS = frozenset({"switch", "collect", "contract_outer"})
 """A zero-point residual may pass these and nothing else (FA-014)."""
 
@@ -214,7 +223,7 @@ def _misplaced_rules(name: str, position: str) -> tuple[str, ...]:
         specific = (*specific, "KERNEL-007")
     if position in FETCHED:
         specific = (*specific, "FETCH-015")
-    return tuple(dict.fromkeys((*specific, *before_collect, "TU-011")))
+    return tuple(dict.fromkeys((*specific, *SUCCESSOR_RULES.get(position, ()), *before_collect, "TU-011")))
 
 
 _FETCH_SIDE = tuple(name for name in ENTRY_POSITIONS if name.startswith("fetch"))
@@ -227,8 +236,9 @@ def require_entry(stream: StreamType, op: Op) -> None:
         RuleViolation: TU-011 or the more specific rule of the operation; FA-014 for i5 and i9 streams.
     """
     position = stream.position
+    is_staging_end = stream.dtype.name in STAGING_TYPES and op.NAME not in STAGING_CONSUMERS
     if not _may_enter(op.NAME, position):
-        rules = _misplaced_rules(op.NAME, position)
+        rules = (*_misplaced_rules(op.NAME, position), *(("FA-014",) if is_staging_end else ()))
         offered = "any vector operation" if _is_inside_vector_engine(position) else ", ".join(successors(position)) or "nothing"
         where = ENTRY_POSITIONS.get(op.NAME, ("a position inside the Vector Engine",))
         raise RuleViolation(
@@ -239,7 +249,7 @@ def require_entry(stream: StreamType, op: Op) -> None:
             nearest=f"at {position}: {offered}",
             also=rules[1:],
         )
-    if stream.dtype.name in STAGING_TYPES and op.NAME not in STAGING_CONSUMERS:
+    if is_staging_end:
         refusal = STAGING_REFUSALS.get(op.NAME)
         raise RuleViolation(
             "FA-014",
