@@ -12,7 +12,7 @@ import numpy as np
 from tcptune.errors import RuleViolation
 from tcptune.exec.conformance import register_tables as _registers_register_tables  # noqa: F401
 from tcptune.exec.conformance.compare import expect_derived, expect_rows, expect_rows_among
-from tcptune.exec.conformance.registry import Case, Mismatch, cost, expect_equal, table
+from tcptune.exec.conformance.registry import Case, Mismatch, cost, expect_equal, table, table_matching
 from tcptune.ir import vector_ops as _registers_vector_operations  # noqa: F401
 from tcptune.ir.ops import OPS, SwitchConfig
 from tcptune.ir.types import dtype
@@ -291,6 +291,20 @@ def switch_snoop_bitmap(case: Case) -> None:
     expect_equal("rows", routing.snoop_bitmap(), case["rows"])
     for out_slice, out_step, in_slice, in_step in case.get("route_one_ring", ()):
         expect_equal(f"source of slice {out_slice} step {out_step}", routing.source_of(out_slice, out_step), (in_slice, in_step))
+
+
+@table_matching(r"switch_(\w+_)?(composition|equivalence)")
+def switch_composition(case: Case) -> None:
+    """Whether TransposedBroadcast1(slice1, slice0) moves data as Transpose and then Broadcast1 with exchanged sizes (SWITCH-017)."""
+    rows = []
+    for row in case["rows"]:
+        sizes = {"slices": row.get("slices", RNGD.slices_per_cluster), "in_time_size": row.get("in_time_size", 1)}
+        given, exchanged = ({"slice1": row[a], "slice0": row[b]} for a, b in (("slice1", "slice0"), ("slice0", "slice1")))
+        direct = _routing({**sizes, "config": {"TransposedBroadcast1": given}})
+        first, second = _routing({**sizes, "config": {"Transpose": given}}), _routing({**sizes, "config": {"Broadcast1": exchanged}})
+        composed = first.sources_at(*second.route())
+        rows.append({**row, "ring_size": direct.ring_size, "equal": bool(np.array_equal(composed, direct.route()))})
+    expect_rows(case, rows)
 
 
 @table("switch_configurations")

@@ -92,6 +92,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
     """
     assert isinstance(op, Collect)
     time, packet, config = collected(stream, env.hw)
+    wrong_time = () if op.time.equivalent(time) else ("COLLECT-004",)
     if op.packet.size != config.flit_elements:
         raise RuleViolation(
             "COLLECT-002",
@@ -99,13 +100,12 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
             expected=f"{env.hw.flit_bytes} bytes",
             got=op.packet,
             nearest=f"collect(time = {time}, packet = {packet})",
-            also=("KERNEL-040",),
+            also=("COLLECT-003", *wrong_time, "KERNEL-040"),
         )
     if not op.packet.equivalent(packet):
-        raise RuleViolation(
-            "COLLECT-003", "the packet is not the flit of the stream's packet", expected=packet, got=op.packet, nearest=packet
-        )
-    if not op.time.equivalent(time):
+        message = "the packet is not the flit of the stream's packet"
+        raise RuleViolation("COLLECT-003", message, expected=packet, got=op.packet, nearest=packet, also=wrong_time)
+    if wrong_time:
         raise RuleViolation(
             "COLLECT-004", "the time is not the stream's time with the flits innermost", expected=time, got=op.time, nearest=time
         )

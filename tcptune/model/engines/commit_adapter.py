@@ -70,6 +70,9 @@ def _check_trim(stream: StreamType, op: CommitTrim, hw: Hardware) -> Step:
     if stream.dtype.name in STAGING_TYPES:
         raise RuleViolation("CADAPT-008", f"a stream of {stream.dtype} cannot be written", expected="contract_outer", also=("FA-014",))
     sizes = valid_sizes(stream.dtype, hw)
+    fits = op.packet.size <= stream.packet.size
+    prefix = stream.packet.resize(op.packet.size) if fits else stream.packet
+    is_prefix = fits and op.packet.equivalent(prefix)
     if op.packet.size not in sizes:
         raise RuleViolation(
             "CADAPT-004",
@@ -77,11 +80,9 @@ def _check_trim(stream: StreamType, op: CommitTrim, hw: Hardware) -> Step:
             expected=f"one of {', '.join(map(str, sizes))} ({', '.join(map(str, hw.commit_valid_bytes))} bytes)",
             got=op.packet.size,
             nearest=next((n for n in sizes if n > op.packet.size), None),
-            also=("COMMIT-006", *(("CADAPT-005",) if op.packet.size > stream.packet.size else ())),
+            also=("COMMIT-006", *(() if is_prefix else ("CADAPT-005",))),
         )
-    fits = op.packet.size <= stream.packet.size
-    prefix = stream.packet.resize(op.packet.size) if fits else stream.packet
-    if not fits or not op.packet.equivalent(prefix):
+    if not is_prefix:
         raise RuleViolation(
             "CADAPT-005",
             f"OutPacket {op.packet} is not the beginning of the packet {stream.packet}",

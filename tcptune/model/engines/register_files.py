@@ -171,7 +171,7 @@ def _check_trf(stream: StreamType, op: ToTrf, hw: Hardware) -> TrfStore:
             expected=f"one of {', '.join(map(str, hw.legal_lane_counts))}",
             got=lanes,
             nearest=f"{smaller[-1]} lanes" if smaller else None,
-            also=("MAP-033",) if lanes > hw.lanes_per_slice else (),
+            also=(*(("TRF-004",) if steps % lanes else ()), *(("MAP-033",) if lanes > hw.lanes_per_slice else ())),
         )
     if steps % lanes:
         raise RuleViolation(
