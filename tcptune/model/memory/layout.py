@@ -51,22 +51,37 @@ def box_runs(box: MoveBox, source: TensorType, dest: TensorType) -> BoxRuns:
     taken: list[MoveDigit] = []
     run = 1
     live = 0
+    behind_live = True
     while True:
         inside = next((d for d in loops if _is_inside(d, run)), None)
         if inside is not None:
             loops.remove(inside)
             taken.insert(0, inside)
             run *= inside.extent
+            behind_live = True
             continue
         if not live:
             live = run
         reach = min([d.dest[ELEMENT] for d in loops if d.dest[ELEMENT] > 0], default=dest.element.size)
-        if reach > run and _may_run_over(box, source, dest, run, reach - run):
-            run = reach
-            continue
-        break
+        over = _run_over(box, source, dest, run, reach - run) if behind_live else 0
+        run += over
+        behind_live = False
+        if not over:
+            break
     loops.sort(key=lambda d: (d.dest, d.source), reverse=True)
     return BoxRuns(box, run, live, tuple(loops), tuple(taken))
+
+
+def _run_over(box: MoveBox, source: TensorType, dest: TensorType, run: int, most: int) -> int:
+    """How many positions of padding, at most `most`, a piece of `run` elements may go on over; padding of one kind may end inside."""
+    allowed, refused = 0, most + 1
+    while refused - allowed > 1:
+        count = most if refused > most else (allowed + refused) // 2
+        if _may_run_over(box, source, dest, run, count):
+            allowed = count
+        else:
+            refused = count
+    return allowed
 
 
 def _may_run_over(box: MoveBox, source: TensorType, dest: TensorType, run: int, count: int) -> bool:
