@@ -1,5 +1,6 @@
 """Rules of placement, tensor semantics and moves (MAP-030 to MAP-038, SEM, MOVE)."""
 
+from tcptune.model.dimensions import AXIS_ROUTES, DIMENSIONS, MOVES
 from tcptune.model.rules.rule import Rule
 
 _S = "Spatial dimensions"
@@ -11,9 +12,8 @@ RULES = (
     Rule(
         "MAP-030",
         "Dimensions and who reduces them",
-        "Chip, Cluster and Slice are space in tensors and streams, Lane is space in the TRF, Time and Packet belong to streams. The "
-        "Contraction Engine reduces Lane, Time and Packet, the Vector Engine Slice; Chip and Cluster are first redistributed by DMA and"
-        " then reduced in the Vector Engine.",
+        "; ".join(f"{d.name} is {d.kind}, in {', '.join(d.defined_in)}, reduced by {d.reduced_by}" for d in DIMENSIONS)
+        + ". Chip and Cluster are first redistributed by DMA and then reduced in the Vector Engine. A placement holds for one stage only.",
         "reducing over Chip in one Tensor Unit pass",
         "bring the partial results together by DMA, then reduce them over Time",
         "Mapping Tensors / Dimension placement and reduction",
@@ -75,9 +75,7 @@ RULES = (
     Rule(
         "MAP-037",
         "Ways between Time and space",
-        "The Switch Engine moves one axis between Slice and Time for ring_size * Time * flits cycles; DMA writes any placement for a "
-        "whole transfer; the Inter-Slice Reducer puts an axis of Time into the slot that a reduced Slice axis leaves; lifting moves an "
-        "axis of Time to a dimension that holds a broadcast, at fetch.",
+        "; ".join(f"{r.name}: {r.moves} (when {r.available}; cost: {r.cost})" for r in AXIS_ROUTES) + ".",
         "lifting into a Slice without a broadcast",
         "InterTranspose for Slice, DMA for Chip and Cluster",
         "Mapping Tensors / Distribution over space and time",
@@ -170,8 +168,7 @@ RULES = (
     Rule(
         "MOVE-001",
         "Which call moves what",
-        "Host and HBM: to_hbm and to_host on pdma. HBM and DM, HBM and HBM, DM and DM: to_dm or to_hbm on tdma. DM to a stream: begin "
-        "and fetch; a stream to DM: commit or commit_view.",
+        "; ".join(f"{m.source} to {m.destination}: {m.operation} on {m.contexts}" for m in MOVES) + ".",
         "to_dm from a host tensor",
         "to_hbm first, then to_dm",
         "Choosing a movement route",

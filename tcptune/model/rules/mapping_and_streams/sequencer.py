@@ -1,5 +1,6 @@
 """Rules of the Sequencer (SEQ-001 to SEQ-021)."""
 
+from tcptune.model.dimensions import SEQUENCER_USERS
 from tcptune.model.rules.rule import Rule
 
 _S = "Sequencer"
@@ -173,7 +174,8 @@ RULES = (
     Rule(
         "SEQ-020",
         "Who has Sequencers",
-        "Fetch and Commit have one a slice, addressing DM; DMA couples one for reading with one for writing, without a buffer between.",
+        "; ".join(f"{u.engine} has {u.sequencers}, addressing {u.memory}" for u in SEQUENCER_USERS)
+        + ". Those of Fetch and Commit are one a slice and independent; DMA couples its two without a buffer between.",
         "expecting a slice to read another slice's DM",
         "the Switch Engine, or DMA",
         f"{_S} (introduction)",
