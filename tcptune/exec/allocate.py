@@ -14,7 +14,6 @@ from tcptune.errors import RuleViolation
 from tcptune.ir.schedule import Buffer, Instruction, Lag, Lifetime, Operation, Program, Region, Repeat, Schedule
 from tcptune.model.hardware import RNGD, Hardware
 
-DM_GRANULE_BYTES = 256  # VT-044
 _RULES = {"Sram": ("DM-003", ("HW-003", "MAP-033")), "Vrf": ("VRF-004", ("HW-005", "VE-034")), "Trf": ("TRF-006", ("HW-004",))}
 _PLACES = {"Sram": "DM", "Vrf": "VRF", "Trf": "TRF"}
 
@@ -141,7 +140,7 @@ def plan_memory(program: Program, hw: Hardware = RNGD) -> MemoryPlan:
     buffers = {b.name: b for b in program.buffers}
     uses = _uses(program.parts)
     memories = {
-        "Sram": _Memory("Sram", hw.dm_bytes_per_slice, DM_GRANULE_BYTES),
+        "Sram": _Memory("Sram", hw.dm_bytes_per_slice, hw.dm_granule_bytes),
         "Vrf": _Memory("Vrf", hw.vrf_bytes_per_slice, hw.flit_bytes),
         "Trf": _Halves("Trf", hw.trf_bytes_per_slice, hw.trf_half_bytes_per_slice),
         "Spm": _Memory("Spm", 1 << 30, 1),

@@ -42,8 +42,6 @@ from tcptune.model.pipeline import Chain
 
 _TIERS = {"Dm": "Sram", "Trf": "Trf", "Vrf": "Vrf", "Hbm": "Hbm", "Host": "Host"}
 _KINDS = {("Hbm", "Dm"): "DmaLoad", ("Dm", "Hbm"): "DmaStore", ("Dm", "Dm"): "DmaStos"}
-TABLE_BYTES_PER_SLICE, STORED_TABLE_BYTES_PER_SLICE, BITMAP_BYTES_PER_SLICE = 8, 16_384, 32
-"""DM a slice gives to a lookup table, to its stored form, and to a custom bitmap (schedule JSON)."""
 
 
 def shape_text(type_: TensorType) -> str:
@@ -271,10 +269,10 @@ class _Lowering:
         stored = f"table {table}"
         if self.table == stored:
             return Region(self.names[stored])
-        loaded = self.buffer(f"loaded {table}", "Sram", TABLE_BYTES_PER_SLICE)
+        loaded = self.buffer(f"loaded {table}", "Sram", self.hw.loaded_table_bytes)
         load = self.timing.table_load.value
         self.emit(Instruction(self.fresh(f"load {table}"), "DmaLoad", (DMA,), int(load), writes=(Region(loaded),)))
-        self.names[stored] = self.buffer(stored, "Sram", STORED_TABLE_BYTES_PER_SLICE)
+        self.names[stored] = self.buffer(stored, "Sram", self.hw.stored_table_bytes)
         region = Region(self.names[stored])
         store = self.timing.table_store.value
         self.emit(Instruction(self.fresh(f"store {table}"), "Sub", (SUB,), int(store), (Region(loaded),), (region,)))
@@ -283,7 +281,7 @@ class _Lowering:
 
     def bitmap(self) -> Region:
         """Loads the bitmap of a CustomBroadcast (VT-014)."""
-        region = Region(self.buffer("bitmap", "Sram", BITMAP_BYTES_PER_SLICE))
+        region = Region(self.buffer("bitmap", "Sram", self.hw.switch_bitmap_bytes))
         self.emit(Instruction(self.fresh("load bitmap"), "DmaLoad", (DMA,), int(self.timing.bitmap_load.value), writes=(region,)))
         return region
 

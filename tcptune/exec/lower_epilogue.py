@@ -18,6 +18,8 @@ from tcptune.exec.lower_result import padded_packet, write_width
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType, dtype
 from tcptune.ir.workload import EpilogueOp, Workload
+from tcptune.model.calibration import REPLICATED_LOAD
+from tcptune.model.hardware import Hardware
 
 RESERVED = ("a", "b", "w", "r", "g", "out", "a_dm", "b_dm", "a_rows", "b_rows")
 """Names that a lowered contraction gives to its own tensors."""
@@ -120,7 +122,7 @@ def stage_operand(step: EpilogueOp, held: list[Digit], slices: tuple[Digit, ...]
     lanes = layout.hw.vector_ways[0]
     last = held[-1] if held else Digit("", 1, 1)
     piece = last.inner(min(lanes, _power_of_two(last.extent)))
-    ring = _ring(without(held, piece), slices, step.axes)
+    ring = _ring(without(held, piece), slices, step.axes, _load_cycles(lanes * element.bits // 8, layout.hw))
     loaded = without(held, piece) if ring is None else ring.loaded
     time = expression(loaded, texts)
     width = write_width(layout, piece.extent, element)
@@ -143,13 +145,6 @@ def stage_operand(step: EpilogueOp, held: list[Digit], slices: tuple[Digit, ...]
     ]
 
 
-LONGEST_RING = 128
-"""Slices of the longest ring over which an operand is handed round; a whole ring of 256 costs extra (VT-010)."""
-
-CYCLES_PER_REPLICATED_FLIT = 37
-"""Load time of eight bf16 elements to every slice of a cluster: 256 * 16 B at 110 B a cycle (VT-022)."""
-
-
 @dataclass(frozen=True)
 class _Ring:
     """How neighbouring slices share the load of one operand.
@@ -167,8 +162,17 @@ class _Ring:
     inner: int
 
 
-def _ring(block: list[Digit], slices: tuple[Digit, ...], own: tuple[str, ...]) -> _Ring | None:
-    """The ring over the innermost slices that share a part, if handing round is faster than loading copies."""
+def _load_cycles(flit_bytes: int, hw: Hardware) -> float:
+    """Cycles of a load that gives every slice of a cluster the same flit of `flit_bytes` (VT-022)."""
+    return hw.slices_per_cluster * flit_bytes / REPLICATED_LOAD.value
+
+
+def _ring(block: list[Digit], slices: tuple[Digit, ...], own: tuple[str, ...], flit_load_cycles: float) -> _Ring | None:
+    """The ring over the innermost slices that share a part, if handing round is faster than loading copies.
+
+    A ring over all slices costs extra (VT-010) and is not used.
+    """
+    whole = positions(slices)
     inner = 1
     for place in range(len(slices) - 1, -1, -1):
         digit = slices[place]
@@ -177,8 +181,7 @@ def _ring(block: list[Digit], slices: tuple[Digit, ...], own: tuple[str, ...]) -
             continue
         last = block[-1] if block else Digit("", 1, 1)
         shared = last.inner(math.gcd(_power_of_two(last.extent), digit.extent))
-        flits = positions(block)
-        if shared.extent == 1 or digit.extent > min(LONGEST_RING, flits * CYCLES_PER_REPLICATED_FLIT):
+        if shared.extent == 1 or digit.extent == whole or digit.extent > positions(block) * flit_load_cycles:
             return None
         spread = [d for d in (Digit("", 1, digit.extent // shared.extent), shared) if d.extent > 1]
         return _Ring(without(block, shared), spread, (*slices[:place], *spread, *slices[place + 1 :]), inner)

@@ -10,9 +10,6 @@ from tcptune.exec.lower_result import Result, padded_packet
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.workload import K
 
-BUS_ELEMENTS = 8
-"""Elements the Lane Folder and the engines after it move per cycle (LANE-002)."""
-
 
 def _switch(
     layout: Layout, route: Route, in_time: list[Digit], lane_first: bool, texts: dict[str, AxisText]
@@ -104,7 +101,7 @@ def folded(layout: Layout) -> tuple[list[Digit], list[Digit]]:
         return kept + ([] if layout.sums_packet else [packet]), lane
     if layout.sums_packet:
         return [*kept, *lane], []
-    bus = min(BUS_ELEMENTS, packet.extent)
+    bus = min(layout.hw.lane_bus_elements, packet.extent)
     return [*kept, *lane, packet.outer(packet.extent // bus)], [packet.inner(bus)]
 
 
@@ -129,7 +126,7 @@ def contraction_ops(layout: Layout, epilogue: Sequence[dict[str, Any]] = ()) -> 
         {"op": "contract_time", "time": expression([d for d in outer if layout.roles[d.axis] != K], texts)},
     ]
     time, live = folded(layout)
-    packet_text = padded_packet(live, BUS_ELEMENTS, texts)
+    packet_text = padded_packet(live, layout.hw.lane_bus_elements, texts)
     ops.append({"op": "contract_lane", "time": expression(time, texts), "packet": packet_text, "mode": layout.candidate.knobs.lane_mode})
     return [*ops, *_slice_reduction(layout, expression(time, texts)), *epilogue, *contraction_result(layout).commit_ops(layout)]
 

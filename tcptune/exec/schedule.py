@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from tcptune.errors import InputError
 from tcptune.exec.dependences import Edge, dependences
 from tcptune.ir.schedule import CORE, DMA, SUB, Instruction, Operation, Program, Repeat, Schedule
+from tcptune.model.kernel_timing import VENDOR_KERNEL
 
 ORDER = "order"
 """Why of an edge that only keeps an imposed order on a resource."""
-
-DMA_BESIDE_SUB_CYCLES = 200
-"""A DMA issued after a Sub operation that is just beginning starts this much later (VT-043; seen with imposed orders only)."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +240,7 @@ def _imposed_unit(instructions: Sequence[Instruction], clock: _Clock, ranks: Dic
     unit = _Unit.of(instructions)
     last: dict[str, int] = {}
     last_sub: int | None = None
+    delay = int(VENDOR_KERNEL.dma_beside_sub.value)  # orders that are imposed come from the vendor's schedules
     for i in _topological(unit, ranks):
         instruction = unit.instructions[i]
         if instruction.id not in ranks:
@@ -252,7 +251,7 @@ def _imposed_unit(instructions: Sequence[Instruction], clock: _Clock, ranks: Dic
             last[context] = i
         beside = last_sub is not None and ranks[unit.instructions[last_sub].id] < ranks[instruction.id]
         if DMA in instruction.contexts and last_sub is not None and beside:
-            unit.edges[i].append(Edge(last_sub, "issued beside a Sub operation", DMA_BESIDE_SUB_CYCLES, from_begin=True))
+            unit.edges[i].append(Edge(last_sub, "issued beside a Sub operation", delay, from_begin=True))
         if instruction.contexts[:1] == (SUB,):
             last_sub = i
     return _list_schedule(unit, clock, _critical_path), clock

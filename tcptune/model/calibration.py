@@ -106,6 +106,11 @@ VENDOR_DMA = DmaTiming(
     hbm_row_switch=None,
 )
 
+REPLICATED_LOAD = Constant(
+    110, "bytes/cycle", "16 B rows into every slice of a cluster (VT-022)", "a guide to routes; it prices no transfer"
+)
+"""Rate of a load that gives every slice of a cluster the same few bytes."""
+
 _MANUAL_RMW = Constant(
     50 * 16 / 3, "cycles/packet", "a partial write takes about 50 times an aligned one (HBM-010)", "the manual's 'about'"
 )

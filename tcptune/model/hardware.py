@@ -43,6 +43,9 @@ class Hardware:
     # fetch adapter
     fetch_cast_latency_cycles: tuple[int, int] = (1, 2)  # FA-009: least and most
     lookup_key_bytes: tuple[int, ...] = (1, 2)  # FA-005: widths of a table key
+    loaded_table_bytes: int = 8  # schedule documents: DM a slice gives to a lookup table as it is loaded
+    stored_table_bytes: int = 16_384  # schedule documents: DM a slice gives to a lookup table in place
+    switch_bitmap_bytes: int = 32  # schedule documents: DM a slice gives to the bitmap of a CustomBroadcast
 
     # tensor register file
     trf_banks_per_lane: int = 2  # TRF-007
@@ -79,6 +82,7 @@ class Hardware:
     slice_dma_queue_entries: int = 2  # DM-007
     noc_timeout_cycles: int = 4_096  # DM-009
     slice_window_bytes: int = 4 * 2**20  # DMA-033: virtual span of one slice
+    dm_granule_bytes: int = 256  # VT-044: DM addresses are multiples of it
     hbm_stacks: int = 2  # HBM-001
     hbm_channels_per_stack: int = 16  # HBM-001
     hbm_slices_per_channel: int = 3  # HBM-001

@@ -19,6 +19,7 @@ class KernelTiming:
         table_load, table_store: of a lookup table (VT-013).
         bitmap_load: of a custom switch bitmap (VT-014).
         index_stage: copy of a gather index from DM (spec of the schedule JSON).
+        dma_beside_sub: a DMA issued after a Sub operation that is just beginning starts this much later (VT-043).
         view_address, view_bind: Core work of a tile view (VT-045).
         loop_pass_saving: what a pass inside a kept loop does not pay (VT-046).
         loop_iteration: what every iteration of a kept loop costs on top (VT-046).
@@ -35,6 +36,7 @@ class KernelTiming:
     table_store: Constant
     bitmap_load: Constant
     index_stage: Constant
+    dma_beside_sub: Constant
     view_address: Constant
     view_bind: Constant
     loop_pass_saving: Constant
@@ -56,6 +58,7 @@ VENDOR_KERNEL = KernelTiming(
     table_store=Constant(1293, "cycles", "all dumps", "exact"),
     bitmap_load=Constant(719, "cycles", "16 KB bitmap, all dumps", "exact"),
     index_stage=Constant(484, "cycles", _DUMPS, "exact"),
+    dma_beside_sub=Constant(200, "cycles", "two dumps (VT-043)", "seen with imposed orders only"),
     view_address=Constant(10, "cycles/view", _DUMPS, "exact"),
     view_bind=Constant(6, "cycles/view", _DUMPS, "exact"),
     loop_pass_saving=Constant(148, "cycles/pass", _TRIO, "1 %"),

@@ -23,7 +23,6 @@ from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import Ints, PlacementTable
 
 Floats = npt.NDArray[np.float64]
-BUS_ELEMENTS = 8
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def _pass_bound(table: PlacementTable, fixed: FixedCosts, wasted: Floats) -> Flo
     outputs = table.output_block()
     drained = outputs // lane
     if not family.sums_packet:
-        drained = np.minimum(drained, outputs // packet * -(-packet // BUS_ELEMENTS))
+        drained = np.minimum(drained, outputs // packet * -(-packet // family.hw.lane_bus_elements))
     streamed = np.maximum.reduce([flits * wasted, packets, drained])
     groups = _reduced_slices(table)
     reduced = fixed.reduce_pass + np.maximum(streamed, fixed.reduce_least) + fixed.reduce_per_slice * groups

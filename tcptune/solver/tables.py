@@ -19,9 +19,6 @@ from tcptune.model.hardware import RNGD, Hardware
 
 Ints = npt.NDArray[np.int64]
 
-MAX_ACCUMULATOR_COLUMNS = 32
-"""Columns a lane of the accumulator holds (PACKETRED-005)."""
-
 
 @dataclass(frozen=True)
 class Family:
@@ -97,8 +94,8 @@ def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     size = summed_size(w, axis) if w.roles()[axis] == K else w.size(axis)
     packets = _packet_options(family, axis, size)
     if w.roles()[axis] == K:
-        slices = [1] if w.epilogue else powers(size, hw.slices_per_cluster)
-        return [AxisPlacement(axis, slice=n, time=size // (n * p), packet=p) for n in slices for p in packets if size % (n * p) == 0]
+        splits = [1] if w.epilogue else powers(size, hw.slices_per_cluster)
+        return [AxisPlacement(axis, slice=n, time=size // (n * p), packet=p) for n in splits for p in packets if size % (n * p) == 0]
     word = hw.stream_alignment_bytes * 8 // w.dtype.bits
     rows = any(inputs[-1] == axis for inputs in w.inputs)  # a slice's part of a row is whole 8-byte words (DMA-005)
     lanes = [n for n in hw.legal_lane_counts if n < 2 * size] if axis in family.lane_axes else [1]
@@ -122,7 +119,7 @@ def _packet_options(family: Family, axis: str, size: int) -> list[int]:
     word = family.hw.stream_alignment_bytes * 8 // element.bits
     summed = family.workload.roles()[axis] == K
     if axis == family.packet_axis:
-        limit = 2 * flit if summed else min(2 * flit, MAX_ACCUMULATOR_COLUMNS)
+        limit = 2 * flit if summed else min(2 * flit, family.hw.accumulator_columns)
     elif axis == family.innermost(family.stationary) and not summed:
         return [flit]  # the register file is read in full: no padding behind the packet (OUTER-019)
     elif axis in (family.innermost(family.stationary), family.innermost(family.stream)):
