@@ -69,7 +69,7 @@ def trf_alignment(case: Case) -> None:
     """Alignment of a read (OUTER-020)."""
     p = case["params"]
     try:
-        contraction_outer.require_aligned_read(p["read_bytes"], p["base_address"], tuple(p["strides"]), RNGD)
+        contraction_outer.require_aligned_read(p["read_bytes"], p.get("base_address", 0), tuple(p.get("strides", ())), RNGD)
         verdict, rule = "accept", None
     except RuleViolation as refusal:
         verdict, rule = "reject", refusal.rule
@@ -82,7 +82,7 @@ def mac_utilization(case: Case) -> None:
     """Live share of the multipliers (CE-012)."""
     p = case["params"]
     element = dtype(p["dtype"])
-    share = contraction_outer.mac_utilization(p["live_packet_elements"], p["lane"], element, RNGD)
+    share = contraction_outer.mac_utilization(p["live_packet_elements"], p.get("lane", RNGD.lanes_per_slice), element, RNGD)
     got = {"packet_fraction": share["packet"], "lane_fraction": share["lane"], "utilization": share["packet"] * share["lane"]}
     _compare(case, {**got, "multipliers_per_lane": contraction_outer.multipliers_per_lane(element, RNGD)})
 
@@ -101,7 +101,7 @@ def spatial_cells(case: Case) -> None:
 def packet_reducer(case: Case) -> None:
     """Size, depth and latency of the tree (PACKETRED-003, PACKETRED-004, PACKETRED-009)."""
     element = dtype(case["params"]["dtype"])
-    elements = case["params"]["packet_bytes"] * 8 // packing_bits(element)
+    elements = case["params"].get("packet_bytes", RNGD.contraction_packet_bytes[-1]) * 8 // packing_bits(element)
     latency = contraction_reduce.tree_latency_cycles(element, RNGD)
     depth = contraction_reduce.max_tree_depth(elements)
     _compare(case, {"packet_elements": elements, "max_tree_depth": depth, "first_output_latency_cycles": latency, "packets_per_cycle": 1})
@@ -288,16 +288,33 @@ def i32_narrow_wrap(case: Case) -> None:
 
 @cost("transpose")
 def transpose_cost(case: Case) -> None:
-    """Flits, buffering and cycles of a transpose (TRANSPOSE-011 to TRANSPOSE-014)."""
-    p = case["params"]
-    limits = transpose.width_parameters(p["element_bits"], RNGD)
-    expect_equal("in_cols", p["packets_per_col"] * p["valid_size"], p["in_cols"])
-    if p["in_cols"] not in limits.in_cols or p["in_rows"] > limits.max_in_rows:
-        raise Mismatch(f"{p} is outside the engine's limits {limits}")
-    in_flits = p["in_rows"] * p["in_cols"] // p["valid_size"]
-    double = transpose.is_double_buffered(p["in_cols"], RNGD)
-    cycles = transpose.transpose_cycles(p["n"], in_flits, p["out_rows"], double)
-    _compare(case, {"in_flits": in_flits, "buffering": "double" if double else "single", "cycles": cycles})
+    """Flits, buffering and cycles of a transpose (TRANSPOSE-011 to TRANSPOSE-014), or the limit of the engine that it breaks."""
+    p, expect = case["params"], case["expect"]
+    columns = p["packets_per_col"] * p["valid_size"]
+    expect_equal("in_cols", columns, p.get("in_cols", columns))
+    broken = _broken_transpose_limits(p, columns)
+    expect_equal("verdict", "reject" if broken else "accept", expect.get("verdict", "accept"))
+    if broken:
+        if not broken & {expect.get("rule"), *expect.get("also_violates", ())}:
+            raise Mismatch(f"refused by {sorted(broken)}, expected {expect.get('rule')}")
+        return
+    in_flits = p["in_rows"] * p["packets_per_col"]
+    double = transpose.is_double_buffered(columns, RNGD)
+    cycles = transpose.transpose_cycles(p.get("n", 1), in_flits, p.get("out_rows", columns), double)
+    _compare(case, {"in_cols": columns, "in_flits": in_flits, "buffering": "double" if double else "single", "cycles": cycles})
+
+
+def _broken_transpose_limits(params: dict[str, Any], columns: int) -> set[str]:
+    """Rules that the parameters of a transpose break (TRANSPOSE-003)."""
+    limits = transpose.width_parameters(params["element_bits"], RNGD)
+    checks = {
+        "TRANSPOSE-004": params["valid_size"] in (limits.single_valid_size, limits.dual_valid_size),
+        "TRANSPOSE-006": columns in limits.in_cols,
+        "TRANSPOSE-007": 1 <= params["in_rows"] <= limits.max_in_rows,
+        "TRANSPOSE-009": params.get("out_rows", columns) <= columns,
+    }
+    broken = {rule for rule, holds in checks.items() if not holds}
+    return broken | {"TRANSPOSE-003"} if broken else broken
 
 
 @table("transpose_parameters")
