@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -170,7 +171,7 @@ def derive(
     filters: list[TimeFilter] = []
     for axis, size in tracked.items():
         place = _placement(axis, size, slices, time, packet, elsewhere)
-        clipper, time_filter = _axis_configuration(place, time, packet)
+        clipper, time_filter = _axis_configuration(place, time, packet, hw)
         if clipper is not None:
             clippers.append(clipper)
         if time_filter is not None:
@@ -199,14 +200,14 @@ def _placement(axis: str, size: int, slices: Mapping, time: Mapping, packet: Map
     return _Placement(axis, size, of_axis(slices), of_axis(time), of_axis(packet), tuple(d for m in elsewhere for d in of_axis(m)))
 
 
-def _axis_configuration(place: _Placement, time: Mapping, packet: Mapping) -> tuple[PacketClipper | None, TimeFilter | None]:
+def _axis_configuration(place: _Placement, time: Mapping, packet: Mapping, hw: Hardware) -> tuple[PacketClipper | None, TimeFilter | None]:
     span = 1
     clipper = None
     if place.is_padded:
         _require_home(place)
     if place.packet:
         reason = _packet_reason(place, packet)
-        if reason is not None and place.is_padded:
+        if reason is not None and (place.is_padded or _has_idle_lanes(packet, hw)):
             raise reason
         if reason is None:
             span = place.packet[0].extent
@@ -225,6 +226,12 @@ def _axis_configuration(place: _Placement, time: Mapping, packet: Mapping) -> tu
             also=("VCG-007",) if not all(_is_power_of_two(d) for d in place.slice) else (),
         )
     return clipper, _time_filter(place, time, span)
+
+
+def _has_idle_lanes(packet: Mapping, hw: Hardware) -> bool:
+    """Whether lanes without data are left beside those with data: neither a full flit nor the front half that a trim keeps."""
+    real = prod(d.extent for d in position_digits(packet) or ())
+    return real not in hw.vector_ways
 
 
 def _packet_reason(place: _Placement, packet: Mapping) -> RuleViolation | None:

@@ -140,7 +140,7 @@ def check_operand(
     else:
         slots = (_slot_of(TagGuard(), operand, function, op),)
     for slot in slots:
-        _check_constants(slot, function, stream.dtype)
+        _check_constants(slot, function, stream.dtype, op)
         if isinstance(slot.operand0, VrfOperand):
             state = _read_register(slot.operand0, stream, state, env)
         elif isinstance(slot.operand0, StashOperand):
@@ -188,7 +188,7 @@ def _slot_of(guard: TagGuard, operand: Operand, function: AluFunction, op: Op | 
     raise RuleViolation("VE-030", f"{name} takes a constant, a register tensor or Stash", got=str(operand))
 
 
-def _check_constants(slot: OperandSlot, function: AluFunction, dtype: DType) -> None:
+def _check_constants(slot: OperandSlot, function: AluFunction, dtype: DType, op: Op) -> None:
     for value in (slot.operand0, slot.operand1):
         if not isinstance(value, Constant):
             continue
@@ -200,10 +200,15 @@ def _check_constants(slot: OperandSlot, function: AluFunction, dtype: DType) -> 
             raise RuleViolation(
                 "VE-030", f"{value.value} is no i32 value", expected=f"{_I32_RANGE.min} to {_I32_RANGE.max}", got=value.value
             )
-        if function.is_shift and value.value not in _SHIFT_COUNTS:
+        if function.is_shift and _is_count(op) and value.value not in _SHIFT_COUNTS:
             raise RuleViolation(
                 "ALU-022", f"shift counts are defined for 0 to 31, not for {value.value}", expected="0 to 31", got=value.value
             )
+
+
+def _is_count(op: Op) -> bool:
+    """Whether the operand of a shift fills its second slot, the count; in Mode10 and Mode00 it does not (VE-035)."""
+    return argument_mode(BINARY_MODES, getattr(op, "mode", None), DEFAULT_BINARY_MODE, "VE-035")[1] == "operand"
 
 
 def _read_register(operand: VrfOperand, stream: StreamType, state: VectorState, env: ChainEnv) -> VectorState:
