@@ -10,11 +10,12 @@ from tcptune.errors import InputError, RuleViolation
 from tcptune.exec import check_views
 from tcptune.exec.checked import Bound, CheckedStep
 from tcptune.ir import steps as s
+from tcptune.ir.mapping import Mapping
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.engines.dma import check_context, check_tile_starts, check_transfer
 from tcptune.model.hardware import Hardware
+from tcptune.model.movement import carried_digits
 from tcptune.model.redistribution import Route, check_asymmetric, check_hbm_shuffle, check_plan
-from tcptune.model.tiles import split_out
 
 if TYPE_CHECKING:
     from tcptune.exec.check import Checker
@@ -218,7 +219,7 @@ def _scatter(checker: Checker, step: s.DmaScatter) -> CheckedStep:
     held = _axes(source.type)
     if not step.key.axes or any(a not in held for a in step.key.axes):
         raise RuleViolation("GATHER-004", f"the key {step.key} is not an axis of {source.name}", expected=", ".join(held), got=step.key)
-    if any(split_out(source.type.chip, term) for term in step.key.terms()):
+    if _shares_digits(source.type.chip, step.key):
         raise RuleViolation("GATHER-004", f"the key {step.key} is split over chips", got=source.type.chip)
     _require_index(index, "Hbm", "GATHER-004")
     scattered = [a for a in _axes(into.type) if a not in held]
@@ -230,6 +231,17 @@ def _scatter(checker: Checker, step: s.DmaScatter) -> CheckedStep:
             "DMA-002", "a scatter keeps the element type", expected=into.type.dtype, got=source.type.dtype, also=("GATHER-004",)
         )
     return CheckedStep(step, (source, index), target=into)
+
+
+def _shares_digits(level: Mapping, key: Mapping) -> bool:
+    """Whether a level holds a part of the key."""
+    held = carried_digits((level,))
+    return any(
+        w < weight * extent and weight < w * n
+        for axis, digits in carried_digits((key,)).items()
+        for weight, extent in digits
+        for w, n in held.get(axis, ())
+    )
 
 
 def _scatter_unscaled(checker: Checker, step: s.DmaScatterUnscaled) -> CheckedStep:

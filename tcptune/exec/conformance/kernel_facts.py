@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Dict
+from math import prod
 from typing import Any
 
 from tcptune.exec.check import trip_count
@@ -101,9 +102,21 @@ def _gather_row_bytes(checked: CheckedKernel) -> int:
 
 
 def _rows_per_slice(checked: CheckedKernel) -> int:
-    type_ = _first_dm(checked)
-    terms = type_.element.terms()
+    """Rows of an indirect move that lie in the Element of one slice: its digits of the gather index, or of the scatter key."""
+    for step in walk(checked.steps):
+        if isinstance(step.step, s.DmaGatherScaled | s.DmaGatherUnscaled) and step.result is not None:
+            held = {a for _, m in step.sources[0].type.levels for a in m.axes}
+            return _digits_of(step.result.type, lambda axis, held=held: axis not in held)  # type: ignore[misc]
+        if isinstance(step.step, s.DmaScatter):
+            key = set(step.step.key.axes)
+            return _digits_of(step.sources[0].type, lambda axis, key=key: axis in key)  # type: ignore[misc]
+    terms = _first_dm(checked).element.terms()
     return terms[0].live_size if len(terms) > 1 else 1
+
+
+def _digits_of(type_: TensorType, is_row: Callable[[str], bool]) -> int:
+    """Live positions of the Element terms whose axes count rows."""
+    return prod(term.live_size for term in type_.element.terms() if term.axes and all(is_row(axis) for axis in term.axes))
 
 
 def _tail(checked: CheckedKernel, which: Callable[[CheckedStep], bool]) -> int | None:
@@ -121,8 +134,11 @@ def _common(checked: CheckedKernel, which: Callable[[CheckedStep], bool]) -> int
     return None
 
 
-def _loads_index(step: CheckedStep) -> bool:
-    return step.result is not None and step.result.type.dtype.name == "i32" and isinstance(step.step, s.ToDm)
+def _loads_index(checked: CheckedKernel) -> Callable[[CheckedStep], bool]:
+    """Picks the transfer that brings the index of an indirect move to DM."""
+    indirect = (s.DmaGatherScaled, s.DmaGatherUnscaled, s.DmaScatter)
+    used = {step.step.index for step in walk(checked.steps) if isinstance(step.step, indirect)}
+    return lambda step: isinstance(step.step, s.ToDm) and step.step.let in used
 
 
 def _copies(checked: CheckedKernel) -> int:
@@ -167,7 +183,7 @@ FACTS: dict[str, Callable[[CheckedKernel], Any]] = {
     "live_clusters": lambda c: _first_dm(c).cluster.live_size,
     "tail_bytes": lambda c: _tail(c, lambda step: True),
     "to_dm_tail_bytes": lambda c: _tail(c, lambda step: isinstance(step.step, s.ToDm)),
-    "index_tail_bytes": lambda c: _tail(c, _loads_index),
+    "index_tail_bytes": lambda c: _tail(c, _loads_index(c)),
     "common_run_bytes": lambda c: _common(c, lambda step: True),
     "to_hbm_common_run_bytes": lambda c: _common(c, lambda step: isinstance(step.step, s.ToHbm)),
     "common_contiguous_bytes": lambda c: _by_transfer(c, lambda t: int(t.common_run_bytes)),
