@@ -289,6 +289,8 @@ def _routing(params: dict[str, Any]) -> Routing:
 def switch_snoop_bitmap(case: Case) -> None:
     routing = _routing(case["params"])
     expect_equal("rows", routing.snoop_bitmap(), case["rows"])
+    sizes = {"ring_size": routing.ring_size, "sub_rings": routing.sub_rings, "in_time_size": routing.in_steps}
+    expect_derived({"expect": case.get("derived", {})}, {**routing.part_sizes, **sizes, "out_time_size": routing.out_steps})
     for out_slice, out_step, in_slice, in_step in case.get("route_one_ring", ()):
         expect_equal(f"source of slice {out_slice} step {out_step}", routing.source_of(out_slice, out_step), (in_slice, in_step))
 

@@ -12,6 +12,9 @@ from tcptune.exec.conformance.registry import Case, Mismatch
 VERDICT_FIELDS = ("verdict", "rule", "also_violates", "approx", "tolerance", "do_not_gate_on_total")
 """Fields of ``expect`` that are no derived numbers."""
 
+REMARKS = ("note", "approx", "manual_says", "why")
+"""Cells of a row that are for the reader."""
+
 _PRINTED_DIGITS = 1e-4
 """Relative error of numbers that the corpus prints rounded."""
 
@@ -48,7 +51,7 @@ def expect_derived(case: Case, derived: Dict[str, Any], ignore: Iterable[str] = 
             raise Mismatch(f"{name}: got {derived[name]!r}, expected {want!r}")
 
 
-def expect_rows(case: Case, derived: Sequence[Dict[str, Any]], ignore: Iterable[str] = ("note", "approx")) -> None:
+def expect_rows(case: Case, derived: Sequence[Dict[str, Any]], ignore: Iterable[str] = ()) -> None:
     """Compares the rows of a table, in order, cell by cell.
 
     Raises:
@@ -59,7 +62,7 @@ def expect_rows(case: Case, derived: Sequence[Dict[str, Any]], ignore: Iterable[
         raise Mismatch(f"got {len(derived)} rows, expected {len(rows)}")
     for number, (got, want) in enumerate(zip(derived, rows, strict=True)):
         for name, cell in want.items():
-            if name in ignore:
+            if name in ignore or name in REMARKS:
                 continue
             if name not in got:
                 raise Mismatch(f"row {number}: nothing derives {name}")
@@ -67,9 +70,7 @@ def expect_rows(case: Case, derived: Sequence[Dict[str, Any]], ignore: Iterable[
                 raise Mismatch(f"row {number}, {name}: got {got[name]!r}, expected {cell!r}")
 
 
-def expect_rows_among(
-    case: Case, derived: Sequence[Dict[str, Any]], keys: Iterable[str], ignore: Iterable[str] = ("note", "approx")
-) -> None:
+def expect_rows_among(case: Case, derived: Sequence[Dict[str, Any]], keys: Iterable[str], ignore: Iterable[str] = ()) -> None:
     """Compares rows that are a part of a table, in any order, each with the derived row of the same `keys`.
 
     A case that says ``complete`` must list every row.

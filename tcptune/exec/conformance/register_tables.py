@@ -112,6 +112,7 @@ def trf_bank_contention(case: Case) -> None:
         proceeds = files.store_proceeds(row["read"] == "wide", row["cache"] == "hit", row["store_bank"] != "other")
         rows.append({**row, "store_proceeds": proceeds})
     expect_rows(case, rows)
+    expect_equal("priority", "read", case.get("priority", "read"))
 
 
 @table("trf_bank_of_narrow_read")
