@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tcptune.exec.oracle import Verification
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.schedule import Schedule
 
@@ -30,6 +32,18 @@ class OracleSummary:
     max_abs_error: float
     max_rel_error: float
     undefined_reads: int
+
+    @classmethod
+    def of(cls, verifications: Iterable[Verification]) -> OracleSummary:
+        """The runs of every verification that passed (a plan that failed its oracle is not part of the result)."""
+        runs = [run.report for verification in verifications if verification.passed for run in verification.runs]
+        return cls(
+            passed=bool(runs),
+            cases=len(runs),
+            max_abs_error=max((r.max_error for r in runs), default=0.0),
+            max_rel_error=max((r.max_relative_error for r in runs), default=0.0),
+            undefined_reads=max((r.undefined for r in runs), default=0),
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {

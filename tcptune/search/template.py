@@ -16,7 +16,7 @@ WORDS = {
     "dot": "manual template: both vectors in one slice, one lane",
     "gemv": "manual template: one row a slice, the vector replicated to all of them, results stored one by one",
     "gemm": "manual template: 16 x 16 grid of slices, both operands replicated by their loads, 8 lanes",
-    "bmm": "manual template: batch over clusters and slices, rows in time, columns in lanes",
+    "bmm": "manual template: rows (or a batch axis of both operands) over clusters and slices, the rest in time, columns in lanes",
     "product": "one operand in the register file, the other streamed, the first axis over the slices",
 }
 
@@ -74,8 +74,9 @@ def _slices(workload: Workload) -> dict[str, tuple[int, int]]:
     if kind == "gemv" or kind == "product":
         return {out[0]: (1, whole)} if out else {}
     if kind == "bmm":
-        batch = next((a for a in out if roles[a] == BATCH), out[0])
-        return {batch: (RNGD.clusters_per_chip if workload.size(batch) > 1 else 1, whole)}
+        batch = next((a for a in out if roles[a] == BATCH), "")
+        spread = batch or next((a for a in out[1:] if roles[a] == M), out[0])  # "V placed in Time": the rows are spread, the batch streams
+        return {spread: (RNGD.clusters_per_chip if workload.size(spread) > 1 else 1, whole)}
     return {}
 
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
@@ -294,7 +293,7 @@ class Tuner:
         return plans
 
     def _plan(self, candidate: Candidate) -> Plan:
-        compiled = self._compiled(candidate, _kernel_name(self.workload))
+        compiled = self._compiled(candidate, self.workload.kernel_name)
         bound = min(self._bound(), compiled.makespan)
         terms = price(Layout(candidate), self.space.fixed, self.profile).to_json()
         document = candidate.to_json()
@@ -340,7 +339,7 @@ class Tuner:
             proven=self._proven(),
             default=self._plan(default[2]) if default else None,
             what_default=template_words(self.workload),
-            oracle=self._oracle_summary(),
+            oracle=OracleSummary.of(self.state.verifications.values()),
             fates=Fates(state.pruned, state.duplicates, state.rejected, len(state.scheduled)),
             rejections=dict(state.rejections),
             knob_worth=self._knob_worth(best_candidate),
@@ -350,39 +349,6 @@ class Tuner:
             command=self.command,
         )
 
-    def _oracle_summary(self) -> OracleSummary:
-        runs = [run.report for v in self.state.verifications.values() if v.passed for run in v.runs]
-        return OracleSummary(
-            passed=bool(runs),
-            cases=len(runs),
-            max_abs_error=max((r.max_error for r in runs), default=0.0),
-            max_rel_error=max((r.max_relative_error for r in runs), default=0.0),
-            undefined_reads=max((r.undefined for r in runs), default=0),
-        )
-
 
 _NO_LIMIT = 1 << 40
-
-
-def _kernel_name(workload: Workload) -> str:
-    return "_".join(part for part in workload.text.replace("->", ",to,").split(",") if part)
-
-
-def tune(workload: Workload, **options: Any) -> SearchResult:
-    """Searches a fast kernel for a workload; the options are the fields of `Tuner`.
-
-    >>> from tcptune.ir.workload import einsum
-    >>> tune(einsum("i,i->", i=2048), trials=20).makespan <= 3776
-    True
-
-    Raises:
-        InputError: an option cannot be used. WorkError: no legal plan.
-    """
-    try:
-        tuner = Tuner(workload, **options)
-    except TypeError as error:
-        raise InputError(f"unknown search option: {error}") from error
-    return tuner.run()
-
-
-__all__ = ["Progress", "Tuner", "tune"]
+"""A makespan above every plan's, before the first plan is found; in cycles."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tcptune.errors import InputError, RuleViolation, TcptuneError, WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
+from tcptune.exec.lower_epilogue import operand_dtype
 from tcptune.exec.lower_vector import lower_vector
 from tcptune.exec.oracle import Verification, verify
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
@@ -22,15 +23,13 @@ from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.schedule import CORE
 from tcptune.ir.types import DType
 from tcptune.ir.workload import EpilogueOp, K, Workload
+from tcptune.model.calibration import VENDOR_DMA
 from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
 from tcptune.search.parallel import kernel_hash
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
-from tcptune.search.tuner import Progress
+from tcptune.search.tuner import REPORTED, Progress
 from tcptune.solver.pricing import FixedCosts
-
-REPORTED = 10
-"""Plans in the report; each passes its oracle."""
 
 MOST_PADDING = 1.5
 """Positions of an axis, padding included, over its size: placements that waste more are left out."""
@@ -132,8 +131,7 @@ class VectorTuner:
         self._rejections[rule] = self._rejections.get(rule, 0) + 1
 
     def _compiled(self, candidate: Candidate) -> Compiled:
-        name = "_".join(part for part in self.workload.text.replace("->", ",to,").split(",") if part)
-        return compile_kernel(lower_vector(candidate, name), self.profile)
+        return compile_kernel(lower_vector(candidate, self.workload.kernel_name), self.profile)
 
     def _passes(self, digest: str, compiled: Compiled) -> bool:
         if digest not in self._verified:
@@ -161,7 +159,7 @@ class VectorTuner:
             proven=proven,
             default=self._default(),
             what_default=WORDS[self.workload.kind()],
-            oracle=self._summary(),
+            oracle=OracleSummary.of(self._verified.values()),
             fates=Fates(left, self._duplicates, sum(self._rejections.values()), len(self._found)),
             rejections=dict(self._rejections),
             trace=tuple(self._trace),
@@ -201,16 +199,6 @@ class VectorTuner:
         except TcptuneError:
             return None
         return self._plan(candidate, compiled) if self._passes(kernel_hash(compiled.kernel), compiled) else None
-
-    def _summary(self) -> OracleSummary:
-        runs = [run.report for v in self._verified.values() if v.passed for run in v.runs]
-        return OracleSummary(
-            passed=bool(runs),
-            cases=len(runs),
-            max_abs_error=max((r.max_error for r in runs), default=0.0),
-            max_rel_error=max((r.max_relative_error for r in runs), default=0.0),
-            undefined_reads=max((r.undefined for r in runs), default=0),
-        )
 
 
 # the space
@@ -279,24 +267,28 @@ def _word_elements(workload: Workload) -> int:
 
 
 def _guess(workload: Workload, placement: Placement) -> float:
-    """A rough makespan, to order the space: bytes over slices, and stored pieces that are short (VT-020, VT-027)."""
+    """A rough makespan in cycles, to order the space: loads to slices, vector steps, and stored pieces that are short (VT-020, VT-027)."""
     roles = workload.roles()
     live = placement.live_clusters * placement.live_slices
     held = math.prod(a.in_slice for a in placement.axes)
     piece = placement.of(workload.output[-1]).in_slice if workload.output else 1
     pieces = math.prod(a.padded for a in placement.axes if roles[a.axis] != K) / piece
     is_short = piece * workload.out_dtype.bits // 8 < RNGD.request_bytes
-    ragged = any(_is_ragged(step, placement) for step in workload.epilogue)
-    return 2.2 * live + held / RNGD.vector_ways[1] + (8.8 if is_short else 1.0) * pieces + (_REFUSED if ragged else 0)
+    ragged = any(_is_ragged(step, workload, placement) for step in workload.epilogue)
+    piece_cycles = VENDOR_DMA.partial_write_64.value / RNGD.engines_per_cluster if is_short else 1.0
+    loads = VENDOR_DMA.issue_mid.value * live
+    return loads + held / RNGD.vector_ways[1] + piece_cycles * pieces + (_REFUSED if ragged else 0)
 
 
 _REFUSED = 1e9
 """Guess for what the transfer rules will refuse: it is tried last."""
 
 
-def _is_ragged(step: EpilogueOp, placement: Placement) -> bool:
+def _is_ragged(step: EpilogueOp, workload: Workload, placement: Placement) -> bool:
     """Whether slices hold parts of an operand that are no whole words of 8 bytes (DMA-020)."""
     if not step.axes:
         return False
     innermost = placement.of(step.axes[-1])
-    return innermost.cluster * innermost.slice > 1 and innermost.in_slice * 2 % RNGD.stream_alignment_bytes != 0
+    return (
+        innermost.cluster * innermost.slice > 1 and innermost.in_slice * operand_dtype(workload).bits % (8 * RNGD.dma_alignment_bytes) != 0
+    )

@@ -73,15 +73,18 @@ def box_runs(box: MoveBox, source: TensorType, dest: TensorType) -> BoxRuns:
 
 
 def _run_over(box: MoveBox, source: TensorType, dest: TensorType, run: int, most: int) -> int:
-    """How many positions of padding, at most `most`, a piece of `run` elements may go on over; padding of one kind may end inside."""
-    allowed, refused = 0, most + 1
-    while refused - allowed > 1:
-        count = most if refused > most else (allowed + refused) // 2
-        if _may_run_over(box, source, dest, run, count):
-            allowed = count
+    """How many positions of padding a piece of `run` elements may go on over: `most`, else the zeros right behind it."""
+    if most and _may_run_over(box, source, dest, run, most):
+        return most
+    zeros, refused = 0, most
+    while refused - zeros > 1:
+        count = (zeros + refused) // 2
+        behind = _kinds(joint_levels(dest), _flat(box.dest_base, dest) + run, count)
+        if behind == {PadKind.ZERO} and _may_run_over(box, source, dest, run, count):
+            zeros = count
         else:
             refused = count
-    return allowed
+    return zeros
 
 
 def _may_run_over(box: MoveBox, source: TensorType, dest: TensorType, run: int, count: int) -> bool:
