@@ -87,6 +87,11 @@ class Workload:
     def text(self) -> str:
         return ",".join("".join(i) for i in self.inputs) + "->" + "".join(self.output)
 
+    @property
+    def kernel_name(self) -> str:
+        """Name of a kernel for this workload: its subscripts, ``ik_jk_to_ij``."""
+        return "_".join(part for part in self.text.replace("->", ",to,").split(",") if part)
+
     def size(self, axis: str) -> int:
         return dict(self.sizes)[axis]
 
@@ -144,13 +149,6 @@ class Workload:
         for axis in axes[:-1]:
             elements *= self.size(axis)
         return element.bytes_of(elements)
-
-    @property
-    def multiplications(self) -> int:
-        product = 1
-        for _, size in self.sizes:
-            product *= size
-        return product
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {

@@ -3,9 +3,9 @@
 import pytest
 
 from tcptune.ir.workload import einsum
+from tcptune.search.entry import tune
 from tcptune.search.parallel import evaluate
 from tcptune.search.space import Space
-from tcptune.search.tuner import tune
 from tests.search.settings import all_settings
 
 TINY = [

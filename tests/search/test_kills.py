@@ -8,8 +8,8 @@ import time
 import pytest
 
 from tcptune.ir.workload import einsum
+from tcptune.search.entry import tune
 from tcptune.search.store import Study, _valid_lines
-from tcptune.search.tuner import tune
 
 WORKLOAD = {"text": "ik,jk->ij", "sizes": {"i": 24, "j": 40, "k": 32}}
 TRIALS = 40
@@ -17,7 +17,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from tcptune.ir.workload import einsum
-from tcptune.search.tuner import tune
+from tcptune.search.entry import tune
 print("ready", flush=True)
 tune(einsum({text!r}, sizes={sizes!r}), trials={trials}, seed=0, study=Path(sys.argv[1]))
 print("done", flush=True)

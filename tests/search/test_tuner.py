@@ -7,7 +7,8 @@ import pytest
 from tcptune.errors import InputError, WorkError
 from tcptune.ir.workload import einsum
 from tcptune.search import tuner as tuner_module
-from tcptune.search.tuner import Tuner, tune
+from tcptune.search.entry import tune
+from tcptune.search.tuner import Tuner
 
 SMALL = einsum("ik,jk->ij", i=32, j=32, k=32)
 
