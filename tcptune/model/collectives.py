@@ -88,19 +88,24 @@ class SyncCounts:
     all_gather: int
     reduce_scatter_then_all_gather: int
     all_reduce_cyclic: int
-    all_reduce_butterfly: int
+    all_reduce_butterfly: int | None
+    """None where nobody asked for it."""
 
 
 ALL_GATHER_SYNCS = 1
 """One to_dm moves the whole dimension to Element (COLL-009, COLL-014)."""
 
 
-def sync_counts(chips: int) -> SyncCounts:
-    """Counts by going through the rounds."""
+def sync_counts(chips: int, butterfly: bool = True) -> SyncCounts:
+    """Counts by going through the rounds; the cyclic forms take any number of chips.
+
+    Raises:
+        RuleViolation: COLL-012 if the butterfly is asked for and `chips` is no power of two.
+    """
     scatter = crossing_rounds(cyclic_rounds(chips, local_first=True))
     reduce_cyclic = crossing_rounds(cyclic_rounds(chips, local_first=False))
-    butterfly = crossing_rounds([exchange(chips, d) for d in butterfly_distances(chips)])
-    return SyncCounts(scatter, ALL_GATHER_SYNCS, scatter + ALL_GATHER_SYNCS, reduce_cyclic, butterfly)
+    exchanged = crossing_rounds([exchange(chips, d) for d in butterfly_distances(chips)]) if butterfly else None
+    return SyncCounts(scatter, ALL_GATHER_SYNCS, scatter + ALL_GATHER_SYNCS, reduce_cyclic, exchanged)
 
 
 def cyclic_reduce(values: Sequence[_T], add: Callable[[_T, _T], _T], first: int) -> _T:

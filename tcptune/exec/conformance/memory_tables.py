@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tcptune.exec.conformance.compare import expect_derived, expect_rows, expect_verdict, matches
-from tcptune.exec.conformance.registry import Case, Mismatch, cost, table
+from tcptune.exec.conformance.compare import expect_derived, expect_rows, expect_rows_among, expect_verdict, matches
+from tcptune.exec.conformance.registry import Case, Mismatch, cost, expect_equal, table
 from tcptune.model.calibration import MANUAL_DMA
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory import dm, hbm, pcie
@@ -31,7 +32,7 @@ def dm_geometry(case: Case) -> None:
         ("row", hw.dm_rows_per_bank, "bank"),
         ("byte", hw.dm_word_bytes, "row"),
     ]
-    expect_rows(case, [{"unit": u, "count": n, "per": p} for u, n, p in units])
+    expect_rows_among(case, [{"unit": u, "count": n, "per": p} for u, n, p in units], ("unit",))
     slice_bytes = hw.dm_banks_per_slice * hw.dm_rows_per_bank * hw.dm_word_bytes
     slices = hw.dmns_per_cluster * hw.slices_per_dmn
     derived = {
@@ -55,13 +56,14 @@ def memory_peak_bandwidth(case: Case) -> None:
 
 @table("memory_rules_and_penalties")
 def memory_rules_and_penalties(case: Case) -> None:
-    expect_rows(case, [{"memory": p.memory, "issue": p.issue, "rule": p.rule, "penalty": p.penalty} for p in MEMORY_PENALTIES])
+    rows = [{"memory": p.memory, "issue": p.issue, "rule": p.rule, "penalty": p.penalty} for p in MEMORY_PENALTIES]
+    expect_rows_among(case, rows, ("memory", "issue"))
 
 
 @table("dm_slice_address_bits")
 def dm_slice_address_bits(case: Case) -> None:
     fields = dm.address_fields()
-    expect_rows(case, [{"bits": f"{low}-{high}", "field": name} for name, low, high in fields])
+    expect_rows_among(case, [{"bits": f"{low}-{high}", "field": name} for name, low, high in fields], ("field",))
     bits = fields[-1][2] + 1
     _expect_extra(case, "derived", {"total_bits": bits, "bytes": 2**bits})
 
@@ -120,14 +122,23 @@ def dm_bank_span(case: Case) -> None:
 
 @cost("bank_starvation")
 def bank_starvation(case: Case) -> None:
-    accesses = case["params"]["max_consecutive_access"]
-    expect_derived(case, {"worst_case_cycles": dm.starvation_cycles(accesses)})
-    expect_verdict(case, lambda: {"cycles": dm.check_starvation(accesses)})
+    """With the widths, the DMN and the timeout that the case gives (DM-011)."""
+    p = case["params"]
+    fields = {
+        "tdma_io_bytes": "request_bytes",
+        "dmn_io_bytes": "dmn_bytes_per_cycle",
+        "dmn_size": "slices_per_dmn",
+        "noc_timeout": "noc_timeout_cycles",
+    }
+    hw = replace(RNGD, **{field: p[name] for name, field in fields.items() if name in p})
+    accesses = p["max_consecutive_access"]
+    expect_derived(case, {"worst_case_cycles": dm.starvation_cycles(accesses, hw)})
+    expect_verdict(case, lambda: {"cycles": dm.check_starvation(accesses, hw)})
 
 
 @table("dm_bank_priority")
 def dm_bank_priority(case: Case) -> None:
-    expect_rows(case, [{"rank": rank, "requester": name} for rank, name in enumerate(dm.BANK_PRIORITY, 1)])
+    expect_rows_among(case, [{"rank": rank, "requester": name} for rank, name in enumerate(dm.BANK_PRIORITY, 1)], ("requester",))
 
 
 @table("dm_constants")
@@ -164,7 +175,7 @@ def hbm_geometry(case: Case) -> None:
         ("row", hw.hbm_rows_per_bank, "bank"),
         ("byte", hw.hbm_row_bytes, "row"),
     ]
-    expect_rows(case, [{"unit": u, "count": n, "per": p} for u, n, p in units])
+    expect_rows_among(case, [{"unit": u, "count": n, "per": p} for u, n, p in units], ("unit",))
     banks = hw.hbm_slices_per_channel * hw.hbm_bank_groups_per_slice * hw.hbm_banks_per_group
     bank_bytes = hw.hbm_rows_per_bank * hw.hbm_row_bytes
     derived = {
@@ -198,33 +209,20 @@ def hbm_bandwidth_chain(case: Case) -> None:
     expect_rows(case, [{"name": r["name"], "value": values.get(r["name"]), "stated": stated} for r in case["rows"]])
 
 
-def _compact_address_bits(case: Case) -> None:
-    """Rows that put the bits of one field together and name their second use in words."""
+@table("hbm_address_bits")
+def hbm_address_bits(case: Case) -> None:
+    """Rows of neighbouring bits with one field; a second use is listed, or named in words."""
     for row in case["rows"]:
         first, _, last = row["bits"].partition("-")
         uses = [hbm.bit_use(bit) for bit in range(int(first), int(last or first) + 1)]
-        names = {use.field.replace("_", " ") for use in uses}
-        also = {"channel" for use in uses if use.xor_channel is not None} | {"row" for use in uses if use.also_row}
-        if names != {row["main"]} or also != ({row["also"].split(" ")[0]} if row["also"] else set()):
-            raise Mismatch(f"bits {row['bits']}: got {sorted(names)} and {sorted(also)}, expected {row['main']} and {row['also']}")
-
-
-@table("hbm_address_bits")
-def hbm_address_bits(case: Case) -> None:
-    if not all(isinstance(row["also"], list) for row in case["rows"]):
-        _compact_address_bits(case)
-        return
-    groups: list[tuple[list[int], str, list[str]]] = []
-    for bit in range(hbm.ADDRESS_BITS):
-        use = hbm.bit_use(bit)
-        also = (["channel"] if use.xor_channel is not None else []) + (["row"] if use.also_row else [])
-        field = use.field.replace("_", " ")
-        if groups and groups[-1][1:] == (field, also):
-            groups[-1][0].append(bit)
-        else:
-            groups.append(([bit], field, also))
-    rows = [{"bits": f"{b[0]}-{b[-1]}" if len(b) > 1 else f"{b[0]}", "main": name, "also": also} for b, name, also in groups]
-    expect_rows(case, rows)
+        fields = {use.field.replace("_", " ") for use in uses}
+        seconds = {(*["channel"] * (use.xor_channel is not None), *["row"] * use.also_row) for use in uses}
+        if fields != {row["main"]}:
+            raise Mismatch(f"bits {row['bits']}: got {sorted(fields)}, expected {row['main']}")
+        want = row.get("also")
+        if want is not None:
+            named = tuple(want) if isinstance(want, list) else tuple(want.split(" ")[:1]) if want else ()
+            expect_equal(f"second use of bits {row['bits']}", seconds, {named})
 
 
 @table("hbm_address_bit_feeds")
@@ -278,7 +276,7 @@ def hbm_tccd(case: Case) -> None:
         {"relation": name, "tccd_cycles_1_5GHz": cycles, "relative": best / cycles, "cause": hbm.TCCD_CAUSE[name]}
         for name, cycles in hbm.TCCD.items()
     ]
-    expect_rows(case, rows)
+    expect_rows_among(case, rows, ("relation",))
 
 
 @cost("hbm_tccd_rate")
@@ -353,7 +351,9 @@ def hbm_write(case: Case) -> None:
 
 @cost("pcie")
 def pcie_cost(case: Case) -> None:
-    expect_derived(case, {"data_cycles": pcie.transfer_cycles(case["params"]["bytes"])})
+    p = case["params"]
+    hw = replace(RNGD, pcie_bytes_per_cycle=p.get("bytes_per_cycle", RNGD.pcie_bytes_per_cycle))
+    expect_derived(case, {"data_cycles": pcie.transfer_cycles(p["bytes"], hw)})
 
 
 @table("pcie_vs_tensor_dma")
@@ -362,4 +362,4 @@ def pcie_vs_tensor_dma(case: Case) -> None:
         {"engine": "PCIe DMA", "bytes_per_cycle": RNGD.pcie_bytes_per_cycle},
         {"engine": "Tensor DMA", "bytes_per_cycle": RNGD.engine_bytes_per_cycle, "ratio": pcie.slowdown()},
     ]
-    expect_rows(case, rows)
+    expect_rows_among(case, rows, ("engine",))
