@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from rich.table import Table
 from tcptune.cli.output import print_document
 from tcptune.errors import InputError
 from tcptune.exec.published_rows import Skipped, price_row
+from tcptune.ir.files import read_json
 from tcptune.model.calibration import profile as profile_of
 
 
@@ -59,12 +59,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
     Raises:
         InputError: not readable, not JSON, or none of these forms.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
+    document = read_json(path)
     if isinstance(document, dict) and isinstance(document.get("kernels"), dict):
         groups = list(document["kernels"].items())
     else:

@@ -15,8 +15,8 @@ from rich.table import Table
 
 from tcptune.cli.output import note, print_document
 from tcptune.errors import InputError
+from tcptune.ir.files import require_writable
 from tcptune.ir.workload import Workload, einsum
-from tcptune.reports.files import require_writable
 from tcptune.reports.folder import write_result
 from tcptune.search.entry import AnyTuner, tuner_for
 from tcptune.search.result import SearchResult

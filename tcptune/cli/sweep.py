@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tcptune.cli.output import note, print_document
+from tcptune.ir.files import require_writable
 from tcptune.reports.compare import comparison_text, load_runs
-from tcptune.reports.files import require_writable
 from tcptune.reports.folder import write_result
 from tcptune.reports.sweep import sweep_document, write_sweep
 from tcptune.search.suite import SuiteRun, finished, load_suite, run_suite

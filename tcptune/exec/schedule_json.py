@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tcptune.errors import InputError
+from tcptune.ir.files import read_json, write_text
 from tcptune.ir.schedule import CORE, DMA, MAIN, NOOP, PCIE, SUB, VECTOR, Buffer, Lifetime, Operation, Schedule
 from tcptune.model.hardware import RNGD, Hardware
 
@@ -117,11 +118,7 @@ def read_schedule(path: Path) -> Schedule:
     Raises:
         InputError: it cannot be read, is no JSON or no schedule.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"cannot read the schedule {path}: {error}") from None
-    return from_json(document)
+    return from_json(read_json(path))
 
 
 # writing
@@ -207,8 +204,12 @@ def _description(operation: Operation, line: int) -> str:
 
 
 def write_schedule(schedule: Schedule, path: Path) -> None:
-    """Writes the vendor's document to a file."""
-    path.write_text(json.dumps(to_json(schedule), indent=1) + "\n", encoding="utf-8")
+    """Writes the vendor's document to a file, whole or not at all.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    write_text(path, json.dumps(to_json(schedule), indent=1) + "\n")
 
 
 def makespan_of(document: Dict[str, Any]) -> int:

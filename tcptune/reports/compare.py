@@ -17,8 +17,8 @@ from typing import Any
 
 from tcptune.errors import InputError
 from tcptune.exec.schedule_json import LANES, read_schedule
+from tcptune.ir.files import read_json, write_text
 from tcptune.ir.schedule import Schedule
-from tcptune.reports.files import write_text
 from tcptune.reports.html import picture, render
 from tcptune.reports.result_view import placement_words, workload_words
 from tcptune.reports.schedule_analysis import Analysis, analyse
@@ -89,14 +89,9 @@ class Run:
             InputError: there is no readable result of the right schema.
         """
         path = folder / "result.json"
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as cause:
-            raise InputError(
-                f"{folder} is no result folder: cannot read result.json", hint="give folders that `tcptune search` wrote"
-            ) from cause
-        except json.JSONDecodeError as cause:
-            raise InputError(f"{path}, line {cause.lineno}: {cause.msg}") from cause
+        if not path.is_file():
+            raise InputError(f"{folder} is no result folder: cannot read result.json", hint="give folders that `tcptune search` wrote")
+        document = read_json(path)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise InputError(f"{path} is no search result", hint=f"its schema must be {SCHEMA}")
         return cls(folder.name, document, folder)

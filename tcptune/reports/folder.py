@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tcptune.exec.schedule_json import to_json as schedule_to_json
+from tcptune.ir.files import write_text
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.ops import CommitView
 from tcptune.ir.schedule import Schedule
 from tcptune.ir.steps import Loop, TensorUnit
 from tcptune.model.hardware import RNGD, Hardware
-from tcptune.reports.files import write_text
 from tcptune.reports.html import render
 from tcptune.reports.result_view import result_context
 from tcptune.reports.rust import RustText, kernel_to_rust

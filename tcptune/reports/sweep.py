@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tcptune.ir.files import write_text
 from tcptune.reports.compare import Run, write_comparison
-from tcptune.reports.files import write_text
 
 SCHEMA = "tcptune/sweep/1"
 STEM = "sweep"

@@ -156,3 +156,28 @@ def test_cost_prices_rows_and_says_why_it_skips(tmp_path):
     document = json.loads(tcptune("cost", tmp_path / "rows.json", "--json").stdout)
     assert document["schema"] == "tcptune/cost/1"
     assert document["rows"][0]["skipped"]
+
+
+def test_garbage_documents_are_refused_by_every_command_that_reads_one(searched, tmp_path):
+    deep = tmp_path / "result.json"
+    deep.write_text("[" * 100_000)
+    kernel = searched[0] / "kernel.visa"
+    commands = [
+        ["cost", deep],
+        ["analyse", deep],
+        ["run", deep],
+        ["conformance", deep],
+        ["report", tmp_path],
+        ["run", kernel, "--order", deep],
+    ]
+    for command in commands:
+        run = tcptune(*command)
+        assert run.returncode == 2, (command, run.stderr)
+        assert "nests too deeply" in run.stderr and "Traceback" not in run.stderr
+
+
+def test_a_schedule_that_cannot_be_written_is_refused(searched, tmp_path):
+    run = tcptune("run", searched[0] / "kernel.visa", "--schedule", tmp_path)
+    assert run.returncode == 2
+    assert run.stderr.startswith("error: cannot write")
+    assert list(tmp_path.iterdir()) == []

@@ -128,7 +128,7 @@ def test_what_is_no_schedule_is_refused(broken):
 def test_a_file_that_is_no_json_is_refused(tmp_path):
     path = tmp_path / "x.json"
     path.write_text("{")
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="is not JSON"):
         read_schedule(path)
 
 

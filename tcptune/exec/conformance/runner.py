@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import tomllib
 import traceback
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from tcptune.errors import InputError, TcptuneError
 from tcptune.exec.conformance.registry import COSTS, Case, Handler, Mismatch, find_table
+from tcptune.ir.files import read_json
 
 CHAPTERS = (
     "mapping_and_streams",
@@ -129,10 +129,7 @@ def load_cases(file: Path) -> list[Case]:
     Raises:
         InputError: not JSON, or no list of cases in it.
     """
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"cannot read {file}: {error}") from None
+    document = read_json(file)
     cases = document.get("cases") if isinstance(document, dict) else None
     if not isinstance(cases, list) or not all(isinstance(c, dict) for c in cases):
         raise InputError(f"{file} holds no list of cases")

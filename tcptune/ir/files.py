@@ -1,14 +1,47 @@
-"""Writes report files so that a reader never sees half of one: a temporary file in the same folder, then a rename."""
+"""Files at the border: JSON documents that strangers wrote are read with a clear refusal; what we write appears whole or not at all."""
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tcptune.errors import InputError
 
 _MODE = 0o644
+
+
+def read_text(path: Path) -> str:
+    """The text in `path`.
+
+    Raises:
+        InputError: not readable, or not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as cause:
+        raise InputError(f"cannot read {path}: {cause.strerror or cause}") from cause
+    except UnicodeDecodeError as cause:
+        raise InputError(f"{path} is not text (byte {cause.start} is not UTF-8)") from cause
+
+
+def read_json(path: Path) -> Any:
+    """The JSON document in `path`.
+
+    Raises:
+        InputError: not readable, not UTF-8 text, not JSON (with the place), nested too deeply, or with a number too long to read.
+    """
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as cause:
+        raise InputError(f"{path} is not JSON: line {cause.lineno}, column {cause.colno}: {cause.msg}") from cause
+    except RecursionError as cause:
+        raise InputError(f"{path} nests too deeply to be read") from cause
+    except ValueError as cause:  # Python refuses integers of thousands of digits
+        raise InputError(f"{path} holds a number that is too long to be read") from cause
 
 
 def write_text(path: Path, text: str) -> None:
