@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from tcptune.errors import WorkError
 from tcptune.exec.bank_runs import longest_bank_run
+from tcptune.exec.check import trip_count
 from tcptune.exec.check_views import start_at
 from tcptune.exec.checked import Bound, CheckedKernel, CheckedStep, buffer_bytes
 from tcptune.exec.schedule_json import VIEW_PREFIX
@@ -175,7 +176,7 @@ class _Lowering:
             self.move(checked)
 
     def loop(self, checked: CheckedStep, step: s.Loop) -> None:
-        count = int(step.count) if isinstance(step.count, int) else 0
+        count = trip_count(step)
         if step.unroll:
             for i in range(count):
                 self.variables[step.var] = i

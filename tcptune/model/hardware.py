@@ -13,10 +13,12 @@ class Hardware:
     """Facts of one device. Sizes in bytes unless the name says otherwise; each line names the rule it comes from."""
 
     name: str = "RNGD"
+    clock_ghz: float = 1.0  # DMA-024, VT-040: clock of engines, Tensor Units and schedules
 
     # spatial hierarchy
     clusters_per_chip: int = 2  # HW-001
     slices_per_cluster: int = 256  # HW-001
+    tensor_units_per_slice: int = 1  # HW-001
     lanes_per_slice: int = 8  # HW-001
     legal_lane_counts: tuple[int, ...] = (1, 2, 4, 8)  # HW-001, TRF-003
     legal_cluster_sizes: tuple[int, ...] = (1, 2)  # MOVE-007
@@ -36,6 +38,7 @@ class Hardware:
     contraction_packet_bytes: tuple[int, ...] = (32, 64)  # HW-014, OUTER-004
     fetch_access_bytes: tuple[int, ...] = (1, 2, 4, 8, 16, 32)  # SEQ-015, FETCH-003
     sub_fetch_bytes: int = 8  # FETCH-004
+    interleaved_tensors: int = 2  # FETCH-008: tensors that one fetch can take in turn
     sub_commit_bytes: int = 8  # COMMIT-009
     commit_valid_bytes: tuple[int, ...] = (8, 16, 24, 32)  # COMMIT-006
     stream_alignment_bytes: int = 8  # COMMIT-005, FETCH-017, LIFT-010

@@ -34,6 +34,6 @@ def contended_cycles(main_cycles: int, sub_cycles: int, same_bank_cycles: int) -
     return max(main_cycles, sub_cycles) + same_bank_cycles
 
 
-def register_reuse(unrolled_loops: int, kept_loops: int) -> bool:
+def register_reuse(kept_loops: int) -> bool:
     """Whether register-file reuse is on: only if no loop is left anywhere in the kernel (TUNE-010)."""
-    return kept_loops == 0 and unrolled_loops >= 0
+    return kept_loops == 0

@@ -1,4 +1,4 @@
-"""The working practice of the manual as data: evidence, comparisons, the tuning loop, unroll marks (ORACLE-010, TUNE-001 to TUNE-010).
+"""The working practice of the manual as data: evidence, comparisons, the tuning loop (ORACLE-010, TUNE-001 to TUNE-007).
 
 Reports and `explain` print these; the search keeps to them: one lever at a time, the rest fixed, correctness first.
 """
@@ -56,13 +56,3 @@ NEXT_PATTERNS = (
 
 CONTEXTS = {"main": "device.main", "sub": "device.sub", "DMA": "device.tdma"}
 """Contexts the scheduler treats as independent streams, and their handles (SCHED-001)."""
-
-
-def unroll_allowed(trip_count_is_constant: bool) -> bool:
-    """Whether a loop may be unrolled: only for a trip count known at compile time; entry point or helper makes no difference (TUNE-009)."""
-    return trip_count_is_constant
-
-
-def inner_is_unrolled(outer_marked: bool, inner_marked: bool) -> bool:
-    """Every level of a nest needs its own mark (TUNE-008)."""
-    return inner_marked or (outer_marked and inner_marked)

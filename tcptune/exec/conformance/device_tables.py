@@ -11,6 +11,7 @@ from tcptune.exec.conformance.compare import matches
 from tcptune.exec.conformance.registry import Case, Mismatch, table
 from tcptune.ir.formula import evaluate
 from tcptune.ir.types import TIER_LEVELS
+from tcptune.model import practice
 from tcptune.model.calibration import MANUAL_DMA
 from tcptune.model.engines import dma
 from tcptune.model.hardware import RNGD as HW
@@ -29,6 +30,9 @@ def expect_facts(case: Case, derived: list[dict[str, Any]]) -> None:
     rows = case["rows"]
     if len(rows) != len(derived):
         raise Mismatch(f"got {len(derived)} rows, expected {len(rows)}")
+    unknown = {name for got in derived for name in got} - {name for row in rows for name in row}
+    if unknown:
+        raise Mismatch(f"no row has {', '.join(sorted(unknown))}")
     for number, (got, want) in enumerate(zip(derived, rows, strict=True)):
         for name, value in got.items():
             if name in want and not matches(value, want[name]):
@@ -55,9 +59,9 @@ FACTS: dict[str, Callable[[], Any]] = {
     "slices_per_chip": lambda: HW.slices_per_cluster * HW.clusters_per_chip,
     "lanes_per_slice": lambda: HW.lanes_per_slice,
     "pes_per_chip": lambda: HW.pes_per_chip,
-    "tensor_units": lambda: 1,
+    "tensor_units": lambda: HW.tensor_units_per_slice,
     "tensor_unit_engines": lambda: len(ENGINES),
-    "execution_contexts": lambda: len(("main", "sub", "tdma")),
+    "execution_contexts": lambda: len(practice.CONTEXTS),
     "hbm_capacity": lambda: HW.hbm_bytes // GIB,
     "hbm_peak_bandwidth": lambda: HW.hbm_stated_tb_per_s,
     "hbm_stacks": lambda: HW.hbm_stacks,
@@ -108,7 +112,7 @@ FACTS: dict[str, Callable[[], Any]] = {
     "dm_slice_address_span": lambda: HW.slice_window_bytes,
     "dm_address_alignment_read": lambda: dma.READ_ALIGNMENT,
     "dm_address_alignment_write": lambda: HW.dma_alignment_bytes,
-    "dm_unaligned_access_cost": lambda: HW.partial_hbm_write_factor,
+    "dm_unaligned_access_cost": lambda: HW.unaligned_dm_access_factor,
     "hbm_dm_transfer_alignment": lambda: HW.dma_alignment_bytes,
     "same_bank_access_limit_exclusive": lambda: dm.max_consecutive_accesses() + 1,
     "noc_timeout": lambda: HW.noc_timeout_cycles,
@@ -119,20 +123,20 @@ FACTS: dict[str, Callable[[], Any]] = {
     "banks_taken_by_sub_fetch_or_commit": lambda: HW.sub_fetch_bytes // HW.dm_word_bytes,
     "dma_engines_per_chip": lambda: _ENGINES_PER_CHIP,
     "dma_engine_bandwidth": lambda: HW.engine_bytes_per_cycle,
-    "dma_engine_bandwidth_gbps": lambda: HW.engine_bytes_per_cycle,
+    "dma_engine_bandwidth_gbps": lambda: HW.engine_bytes_per_cycle * HW.clock_ghz,
     "dma_startup_latency": lambda: MANUAL_DMA.start_load.value,
     "dma_max_packet": lambda: HW.max_packet_bytes,
     "dma_axi_request": lambda: HW.request_bytes,
     "axi_max_beats": lambda: HW.max_packet_bytes // HW.axi_beat_bytes,
     "axi_beat_width": lambda: HW.axi_beat_bytes,
     "pcie_dma_bandwidth": lambda: HW.pcie_bytes_per_cycle,
-    "dma_example_clock": lambda: HW.engine_bytes_per_cycle / HW.request_bytes,
+    "dma_example_clock": lambda: HW.clock_ghz,
     "flit": lambda: HW.flit_bytes,
     "outer_packet": lambda: list(HW.contraction_packet_bytes),
     "fetch_max_read_main": lambda: max(HW.fetch_access_bytes),
     "fetch_read_sub": lambda: HW.sub_fetch_bytes,
     "fetch_packet_alignment": lambda: HW.stream_alignment_bytes,
-    "fetch_interleave_max_tensors": lambda: len(("lhs", "rhs")),
+    "fetch_interleave_max_tensors": lambda: HW.interleaved_tensors,
     "fetch_cast_latency": lambda: list(HW.fetch_cast_latency_cycles),
     "fetch_slice_lift_base_alignment": lambda: HW.stream_alignment_bytes,
     "commit_write_main": lambda: max(HW.commit_valid_bytes),
@@ -225,11 +229,7 @@ def check_element_capacity(case: Case) -> None:
 
 @table("dm_request_priority")
 def check_priority(case: Case) -> None:
-    expect_facts(case, [{"priority": n, "requester": name} for n, name in enumerate(REQUEST_PRIORITY, 1)])
-
-
-REQUEST_PRIORITY = ("main fetch", "main commit", "sub fetch", "sub commit", "DMA")
-"""Requesters of a DM bank, highest priority first (HW-018)."""
+    expect_facts(case, [{"priority": n, "requester": name} for n, name in enumerate(dm.BANK_PRIORITY, 1)])
 
 
 @table("dm_address_bits")
@@ -320,6 +320,7 @@ def topology(pes: int) -> tuple[int, int]:
 def check_identities(case: Case) -> None:
     """Every product of capacities in a row equals the numbers beside it; names stand for the facts of the list."""
     names = {name: fact() for name, fact in FACTS.items()}
+    computed = 0
     for row in case["rows"]:
         stated = [cell for cell in row.values() if isinstance(cell, int | float) and not isinstance(cell, bool)]
         for text in (part for cell in row.values() if isinstance(cell, str) and "*" in cell for part in cell.split("=")):
@@ -329,3 +330,6 @@ def check_identities(case: Case) -> None:
                 continue
             if stated and not any(matches(value, number) for number in stated):
                 raise Mismatch(f"{text.strip()}: got {value}, expected {stated}")
+            computed += bool(stated)
+    if not computed:
+        raise Mismatch("no row has a product beside its number")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tcptune.errors import RuleViolation
 from tcptune.exec import dependences
-from tcptune.exec.check import check_kernel
+from tcptune.exec.check import check_kernel, trip_count
 from tcptune.exec.conformance.device_tables import expect_facts
 from tcptune.exec.conformance.kernel_facts import unit_groups
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal, table
+from tcptune.exec.instructions import lower
 from tcptune.exec.library import patterns
 from tcptune.exec.schedule_json import LANES
 from tcptune.exec.validate import LOOPS, published
 from tcptune.ir.axes import Axes
 from tcptune.ir.kernel import Kernel, Loop
+from tcptune.ir.schedule import Repeat
+from tcptune.ir.steps import RuntimeCount
 from tcptune.ir.types import dtype
 from tcptune.ir.workload import einsum
 from tcptune.model import practice
@@ -197,20 +201,42 @@ def check_record(case: Case) -> None:
 
 @table("unroll_rules")
 def check_unroll(case: Case) -> None:
+    """Loops are checked and lowered; helpers are inlined before that, so a loop in one is a loop of the kernel."""
+    at_compile_time, at_run_time = _can_unroll(4), _can_unroll(RuntimeCount("n"))
     facts: dict[str, tuple[str, bool]] = {
-        "trip count is a compile-time constant": ("unroll_allowed", practice.unroll_allowed(True)),
-        "trip count known only at run time": ("unroll_allowed", practice.unroll_allowed(False)),
-        "loop in the device entry point": ("unroll_allowed", practice.unroll_allowed(True)),
-        "loop in a helper called from the entry point": ("unroll_allowed", practice.unroll_allowed(True)),
-        "outer loop unrolled, inner loop not marked": ("inner_unrolled", practice.inner_is_unrolled(True, False)),
-        "any loop left in the kernel": ("register_file_reuse", register_reuse(0, 1)),
-        "no loop left in the kernel": ("register_file_reuse", register_reuse(1, 0)),
+        "trip count is a compile-time constant": ("unroll_allowed", at_compile_time),
+        "trip count known only at run time": ("unroll_allowed", at_run_time),
+        "loop in the device entry point": ("unroll_allowed", at_compile_time),
+        "loop in a helper called from the entry point": ("unroll_allowed", at_compile_time),
+        "outer loop unrolled, inner loop not marked": ("inner_unrolled", not _kept_loops(_in_unrolled_loop(LOOPS["rolled"]()))),
+        "any loop left in the kernel": ("register_file_reuse", register_reuse(_kept_loops(LOOPS["rolled"]()))),
+        "no loop left in the kernel": ("register_file_reuse", register_reuse(_kept_loops(LOOPS["unrolled"]()))),
     }
     for row in case["rows"]:
         if row["situation"] not in facts:
             raise Mismatch(f"nothing says what happens when {row['situation']}")
         name, value = facts[row["situation"]]
         expect_equal(f"{row['situation']}: {name}", value, row[name])
+
+
+def _can_unroll(count: int | RuntimeCount) -> bool:
+    try:
+        trip_count(Loop("i", count, (), unroll=True))
+    except RuleViolation as refusal:
+        expect_equal("rule", refusal.rule, "TUNE-009")
+        return False
+    return True
+
+
+def _in_unrolled_loop(kernel: Kernel) -> Kernel:
+    """The kernel with each of its loops inside an unrolled one of two iterations."""
+    steps = tuple(Loop(f"outer_{step.var}", 2, (step,), unroll=True) if isinstance(step, Loop) else step for step in kernel.steps)
+    return replace(kernel, steps=steps)
+
+
+def _kept_loops(kernel: Kernel) -> int:
+    """Loops that are left once the unrolled ones are written out."""
+    return sum(isinstance(part, Repeat) for part in lower(check_kernel(kernel)).parts)
 
 
 @table("hazards")
