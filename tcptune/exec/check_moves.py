@@ -67,7 +67,8 @@ def _to_dm(checker: Checker, step: s.ToDm) -> CheckedStep:
     dest = TensorType("Dm", source.type.dtype, step.element, chip, step.cluster, step.slice)
     if source.type.tier == "Hbm" and not chip.equivalent(source.type.chip):
         message = "a load keeps the chip mapping of its source"
-        raise RuleViolation("DMA-004", message, expected=source.type.chip, got=chip, also=("DMA-002",))
+        other_device = ("HW-008", "MAP-031") if chip.size != checker.chips else ()
+        raise RuleViolation("DMA-004", message, expected=source.type.chip, got=chip, also=("DMA-002", *other_device))
     check_context(source.type.tier, "Dm", step.context)
     checker.require_placement(step.let, dest)
     return _moved(checker, step, source, dest)

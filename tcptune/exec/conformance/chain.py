@@ -24,6 +24,7 @@ from tcptune.exec.conformance.chain_values import (
     only_live,
     random_field,
 )
+from tcptune.exec.conformance.compare import expect_refusal
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal
 from tcptune.ir import vector_ops as _registers_vector_operations  # noqa: F401
 from tcptune.ir.axes import Axes
@@ -78,21 +79,12 @@ def run(case: Case) -> None:
     try:
         chain = build(case)
     except (RuleViolation, ParseError) as refusal:
-        _compare_refusal(refusal, expect)
+        expect_refusal(refusal, expect)
         return
     expect_equal("verdict", "accept", expect.get("verdict", "accept"))
     compare_final(chain.final, expect.get("final", {}), chain)
     compare_derived(chain, expect.get("derived", {}))
     execute(case, chain)
-
-
-def _compare_refusal(refusal: RuleViolation | ParseError, expect: Dict[str, Any]) -> None:
-    named = {refusal.rule, *getattr(refusal, "also", ())}
-    if expect.get("verdict", "accept") == "accept":
-        raise Mismatch(f"refused: {refusal.render()}")
-    right = {expect["rule"], *expect.get("also_violates", ())}
-    if not named & right:
-        raise Mismatch(f"refused by {refusal.rule} ({refusal.message}), expected {', '.join(sorted(right))}")
 
 
 def compare_final(final: StreamType | TensorType, expect: Dict[str, Any], chain: Chain) -> None:

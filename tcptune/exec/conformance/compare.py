@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as Dict
 from typing import Any
 
-from tcptune.errors import RuleViolation
+from tcptune.errors import ParseError, RuleViolation
 from tcptune.exec.conformance.registry import Case, Mismatch
+from tcptune.model.rules import same_diagnosis
 
 VERDICT_FIELDS = ("verdict", "rule", "also_violates", "approx", "tolerance", "do_not_gate_on_total")
 """Fields of ``expect`` that are no derived numbers."""
@@ -104,10 +105,22 @@ def expect_verdict(case: Case, run: Callable[[], Dict[str, Any] | None]) -> Dict
     except RuleViolation as error:
         if not wants_rejection:
             raise
-        allowed = {expect.get("rule"), *expect.get("also_violates", ())}
-        if error.rule not in allowed and not allowed.intersection(error.also):
-            raise Mismatch(f"refused by {error.rule}, expected {expect.get('rule')}: {error.message}") from None
+        expect_refusal(error, expect)
         return None
     if wants_rejection:
         raise Mismatch(f"accepted, expected a refusal by {expect.get('rule')}")
     return result
+
+
+def expect_refusal(refusal: RuleViolation | ParseError, expect: Dict[str, Any]) -> None:
+    """Holds a refusal against the case's verdict; rules that restate one another count as one diagnosis.
+
+    Raises:
+        Mismatch: the case expects acceptance, or a refusal by another rule.
+    """
+    if expect.get("verdict", "accept") == "accept":
+        raise Mismatch(f"refused: {refusal.render()}".replace("\n", " | "))
+    named = same_diagnosis(r for r in (refusal.rule, *getattr(refusal, "also", ())) if r)
+    right = {str(expect.get("rule")), *expect.get("also_violates", ())}
+    if not named & right:
+        raise Mismatch(f"refused by {refusal.rule} ({refusal.message}), expected {', '.join(sorted(right))}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tcptune.errors import ParseError, RuleViolation
+from tcptune.exec.conformance.compare import expect_refusal
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal
 from tcptune.ir.axes import Axes
 from tcptune.ir.cells import Index
@@ -42,16 +43,6 @@ def run(case: Case) -> None:
         expect_equal(f"equivalent to {other}", mapping.equivalent(axes.mapping(other)), True)
     for other in expect.get("not_equivalent_to", ()):
         expect_equal(f"equivalent to {other}", mapping.equivalent(axes.mapping(other)), False)
-
-
-def expect_refusal(refusal: RuleViolation | ParseError, expect: dict[str, Any]) -> None:
-    """Raises `Mismatch` unless the case expects a refusal by this rule."""
-    named = {refusal.rule, *getattr(refusal, "also", ())}
-    if expect.get("verdict", "accept") == "accept":
-        raise Mismatch(f"refused: {refusal.render()}")
-    right = {expect["rule"], *expect.get("also_violates", ())}
-    if not named & right:
-        raise Mismatch(f"refused by {refusal.rule} ({refusal.message}), expected {', '.join(sorted(right))}")
 
 
 def _tile_offset(tile: dict[str, Any], view: Mapping, axes: Axes) -> dict[str, int]:

@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from tcptune.errors import ParseError, RuleViolation
-from tcptune.exec.conformance.mapping import expect_refusal
+from tcptune.exec.conformance.compare import expect_refusal
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal
 from tcptune.ir.axes import Axes
 from tcptune.ir.types import DType, dtype

@@ -114,7 +114,7 @@ def stage_transitions(case: Case) -> None:
         where = f"{row['method']} from {row['from']}"
         if isinstance(reached, RuleViolation):
             expect_equal(where, "reject", row["verdict"])
-            if row.get("rule", reached.rule) not in (reached.rule, *reached.also):
+            if row.get("rule", reached.rule) not in {reached.rule, *reached.also}:
                 raise Mismatch(f"{where}: refused by {reached.rule}, expected {row['rule']}")
         else:
             expect_equal(where, "accept", row["verdict"])

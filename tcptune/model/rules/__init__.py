@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Iterable
 from functools import cache
 
 from tcptune.errors import InputError
+from tcptune.model.rules.kernels_and_scheduling import OWNERS
 from tcptune.model.rules.rule import Rule
 
-__all__ = ["Rule", "all_rules", "rule"]
+__all__ = ["Rule", "all_rules", "rule", "same_diagnosis"]
 
 
 @cache
@@ -45,3 +47,15 @@ def rule(rule_id: str) -> Rule:
     groups = sorted({r.split("-")[0] for r in rules})
     hint = f"{group} has {near[0]} to {near[-1]}" if near else f"groups: {', '.join(groups)}"
     raise InputError(f"there is no rule {rule_id!r}", hint=hint)
+
+
+def same_diagnosis(rule_ids: Iterable[str]) -> set[str]:
+    """These rules, the ones they restate, and the ones that restate them."""
+    given = set(rule_ids)
+    found = set(given)
+    for restated, owners in OWNERS.items():
+        if restated in given:
+            found.update(owners)
+        if given.intersection(owners):
+            found.add(restated)
+    return found
