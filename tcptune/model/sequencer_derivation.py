@@ -71,7 +71,7 @@ def derive_write(buffer: Mapping, time: Mapping, packet: Mapping) -> Derivation:
     """
     found = _derive(buffer, time, packet)
     _prove_single_source(found)
-    _prove(found)
+    _prove(found, also=("SEQ-018",))
     _prove_full(found)
     return found
 
@@ -295,7 +295,7 @@ def address_form(box: Box, config: SequencerConfig) -> Form:
     return Form(const, terms)
 
 
-def _prove(found: Derivation) -> None:
+def _prove(found: Derivation, also: tuple[str, ...] = ()) -> None:
     """Every live position of the stream meets a live cell of the buffer with the same coordinates, every zero a zero (MAP-007)."""
     stream, buffer, config = _stream(found), found.buffer, found.config
     if stream.size != config.iterations:
@@ -331,7 +331,7 @@ def _prove(found: Derivation) -> None:
                 "a live position of the stream (or one said to be zero) has no source in the buffer",
                 got=f"time {found.time}, packet {found.packet}",
                 expected=f"positions of {simplify(buffer)}",
-                also=("MAP-007",) if PadKind.ZERO in _kinds(stream) else (),
+                also=(*also, "MAP-007") if PadKind.ZERO in _kinds(stream) else also,
             )
 
 

@@ -65,14 +65,15 @@ def tile_stride(source: Mapping, index: Mapping, length: int, view: Mapping, mut
         raise RuleViolation("MAP-023", f"{index} is not a part of {source}", expected=f"a factor of {source}", got=index, also=_ALSO)
     if not 1 <= length <= index.size:
         raise RuleViolation("MAP-025", f"a tile of {length} positions of {index}", expected=f"1 to {index.size}", got=length, also=_ALSO)
-    kind, other = (PadKind.BOTTOM, PadKind.TOP) if mutable else (PadKind.TOP, PadKind.BOTTOM)
+    kind = PadKind.BOTTOM if mutable else PadKind.TOP
+    others = [other for other in PadKind if other is not kind]
     expected: Mapping | None = None
     for before, after in ways:
         candidate = pair(*before, _window(index, length, kind), *after)
         if candidate.equivalent(view):
             return positions(after)
         expected = expected or candidate
-        if pair(*before, _window(index, length, other), *after).equivalent(view):
+        if any(pair(*before, _window(index, length, other), *after).equivalent(view) for other in others):
             wants = "Bottom (#{!}) in a mutable view" if mutable else "Top (#) in a read view"
             also = ("KERNEL-022", "COMMIT-010")
             raise RuleViolation(
