@@ -132,9 +132,9 @@ def linear_text(found: dict[str, Any]) -> str:
 
 
 def _cells(mapping: Mapping, start: int, count: int) -> list[list[Any]]:
-    positions = np.arange(start, min(start + count, mapping.size), dtype=np.int64)
-    if not positions.size:
+    if start >= mapping.size:
         return []
+    positions = np.arange(start, min(start + count, mapping.size), dtype=np.int64)
     table = cells_at(mapping, positions)
     return [[int(p), table.cell(i).to_json()] for i, p in enumerate(positions)]
 

@@ -24,7 +24,7 @@ from tcptune.search.tuner import Progress as TunerProgress
 
 app = typer.Typer(no_args_is_help=True, help="Search the fastest kernel for a workload.")
 
-_SIZE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?\d+)\s*\Z")
+_SIZE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?[0-9]{1,18})\s*\Z")
 
 
 @app.command("einsum")
@@ -87,7 +87,7 @@ def read_sizes(options: list[str]) -> dict[str, int]:
     for option in options:
         found = _SIZE.match(option)
         if not found:
-            raise InputError(f"cannot read the size {option!r}", hint="write axis=number, for example -s i=512")
+            raise InputError(f"cannot read the size {option[:40]!r}", hint="write axis=number, for example -s i=512")
         axis, value = found.group(1), int(found.group(2))
         if axis in sizes:
             raise InputError(f"the size of axis {axis!r} is given twice: {sizes[axis]} and {value}")

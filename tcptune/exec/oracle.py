@@ -149,8 +149,10 @@ def dense(type_: TensorType, values: Values, axes: Sequence[str]) -> Floats:
     cells = cells_of(type_)
     sizes = {a: n for _, m in type_.levels for a, n in m.axes.items()}
     result = np.zeros(tuple(sizes[a] for a in axes), dtype=np.float64)
-    at = tuple(cells.coords[a][cells.live][::-1] for a in axes)
-    result[at] = values.data[cells.live][::-1].astype(np.float64)
+    contents = values.data[cells.live][::-1].astype(np.float64)
+    if not axes:  # one value, however often it is stored
+        return contents[-1:].reshape(())
+    result[tuple(cells.coords[a][cells.live][::-1] for a in axes)] = contents
     return result
 
 

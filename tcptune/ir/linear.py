@@ -10,10 +10,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tcptune.errors import ParseError, RuleViolation
+from tcptune.errors import ParseError, RuleViolation, WorkError
 from tcptune.ir.axes import Axes
 from tcptune.ir.cells import Index
 from tcptune.ir.mapping import MAX_SIZE, Mapping, right_spine
+
+MAX_TERMS = 64
+"""Dimensions of a combination at most; far more than any tensor has."""
+
+MAX_WAYS = 4096
+"""Ways that may lead to one position before their indices are no longer listed."""
 
 _FORM = re.compile(r"\s*\$\s*\((.*)\)\s*\Z", re.DOTALL)
 
@@ -32,6 +38,10 @@ class LinearCombination:
         for mapping, stride in self.terms:
             if stride < 1:
                 raise RuleViolation("SEM-004", f"the stride of {mapping} must be a positive whole number", got=stride)
+        if len(self.terms) > MAX_TERMS:
+            raise RuleViolation(
+                "SEM-004", "the linear combination has too many dimensions", expected=f"at most {MAX_TERMS}", got=len(self.terms)
+            )
         if self.size > MAX_SIZE:
             raise RuleViolation("SEM-004", "the linear combination has more than 2^62 positions", got=self)
 
@@ -48,10 +58,13 @@ class LinearCombination:
         """All indices that relate to `position`, sorted by their coordinates in the order of the terms.
 
         Costs time proportional to the positions of all terms but the last, pruned by what the rest can still reach.
+
+        Raises:
+            WorkError: too many ways lead to the position.
         """
         names = list(dict.fromkeys(name for m, _ in self.terms for name in m.axes))
         found = []
-        for places in self._places(position, 0):
+        for places in self._places(position):
             index = dict.fromkeys(names, 0)
             for (mapping, _), place in zip(self.terms, places, strict=True):
                 cell = mapping.cell(place)
@@ -63,17 +76,17 @@ class LinearCombination:
                 found.append(index)
         return sorted(found, key=lambda index: tuple(index.values()))
 
-    def _places(self, position: int, term: int) -> Iterator[tuple[int, ...]]:
-        if term == len(self.terms):
-            if position == 0:
-                yield ()
-            return
-        mapping, stride = self.terms[term]
-        reach = sum((m.size - 1) * n for m, n in self.terms[term + 1 :])
-        first = max(0, -(-(position - reach) // stride))
-        for place in range(first, min(mapping.size - 1, position // stride) + 1):
-            for rest in self._places(position - place * stride, term + 1):
-                yield (place, *rest)
+    def _places(self, position: int) -> list[tuple[int, ...]]:
+        """Every choice of a place in each term that sums up to `position`."""
+        partial: list[tuple[int, tuple[int, ...]]] = [(position, ())]  # what is left of the position, the places so far
+        reach = self.size - 1
+        for mapping, stride in self.terms:
+            reach -= (mapping.size - 1) * stride
+            ranges = [range(max(0, -(-(left - reach) // stride)), min(mapping.size - 1, left // stride) + 1) for left, _ in partial]
+            if sum(len(r) for r in ranges) > MAX_WAYS:
+                raise WorkError(f"more than {MAX_WAYS:,} ways lead to position {position} of {str(self)[:60]}")
+            partial = [(left - place * stride, (*places, place)) for (left, places), r in zip(partial, ranges, strict=True) for place in r]
+        return [places for left, places in partial if left == 0]
 
     def is_one_to_one(self) -> bool:
         """Whether no position relates to two indices: sorted by stride, each step passes the reach of the smaller ones."""

@@ -17,6 +17,8 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tcptune.errors import InputError
 from tcptune.ir.types import DType, dtype
 
@@ -40,6 +42,7 @@ CONSTANT_EPILOGUES = ("add", "mul")
 _AXIS = re.compile(r"[a-z]\Z")
 _CONSTANT = re.compile(r"(add|mul)\s+(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\Z")
 _OPERAND = re.compile(r"(bias|residual)\s*:\s*([A-Za-z_]\w*)\s*\(\s*([a-z]*)\s*\)\Z")
+_LARGEST_CONSTANT = float(np.finfo(np.float32).max)
 _ROW_ALIGNMENT_BYTES = 8
 _ROW_PADDING_BYTES = 32
 
@@ -55,7 +58,7 @@ class EpilogueOp:
 
     def __str__(self) -> str:
         if self.constant is not None:
-            return f"{self.kind} {self.constant:g}"
+            return f"{self.kind} {repr(self.constant).removesuffix('.0')}"
         return f"{self.kind}:{self.operand}({''.join(self.axes)})" if self.operand else self.kind
 
 
@@ -286,7 +289,10 @@ def _parse_epilogue_op(part: str, output: tuple[str, ...]) -> EpilogueOp:
     if part in UNARY_EPILOGUES:
         return EpilogueOp(part)
     if found := _CONSTANT.match(part):
-        return EpilogueOp(found.group(1), constant=float(found.group(2)))
+        constant = float(found.group(2))
+        if abs(constant) > _LARGEST_CONSTANT:
+            raise InputError(f"the constant of epilogue {part[:40]!r} is beyond the range of f32")
+        return EpilogueOp(found.group(1), constant=constant)
     if found := _OPERAND.match(part):
         axes = tuple(found.group(3))
         for axis in axes:

@@ -71,3 +71,7 @@ def test_json_is_one_document_and_errors_have_status_2():
     assert (bad.returncode, bad.stdout) == (2, "")
     assert "deeper than 256" in bad.stderr
     assert "Traceback" not in bad.stderr
+
+
+def test_a_start_behind_the_last_position_shows_no_cells():
+    assert made("A", start=10**30)["cells"] == []

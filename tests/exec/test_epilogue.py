@@ -89,3 +89,13 @@ def test_an_integer_epilogue_is_exact():
 def test_operand_names_do_not_clash_with_those_of_the_contraction():
     kernel = lower(template(workload("bias:b(j), residual:a(ij)")))
     assert [i.name for i in kernel.inputs] == ["a", "b", "bias_b", "residual_a"]
+
+
+@pytest.mark.parametrize("epilogue", ["bias:c()", "residual:c(), relu"])
+def test_an_operand_without_axes_is_one_value_for_every_element(epilogue):
+    verify(check_kernel(lower(template(workload(epilogue))))).require()
+
+
+@pytest.mark.parametrize(("epilogue", "element"), [("add 1.23456789", "bf16"), ("add 16777217", "i8")])
+def test_the_oracle_computes_with_the_constant_of_the_kernel(epilogue, element):
+    verify(check_kernel(lower(template(workload(epilogue, element=element))))).require()

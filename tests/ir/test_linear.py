@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from tcptune.errors import TcptuneError
+from tcptune.errors import RuleViolation, TcptuneError, WorkError
 from tcptune.ir.axes import Axes
-from tcptune.ir.linear import outer_product, parse_linear
+from tcptune.ir.linear import MAX_TERMS, outer_product, parse_linear
 
 AXES = Axes(N=5, F=3, A=3, B=4)
 
@@ -45,3 +45,16 @@ def test_padding_relates_to_nothing():
 def test_garbage_is_refused(text):
     with pytest.raises(TcptuneError):
         parse_linear(text, AXES)
+
+
+def test_indices_that_are_too_many_to_list_are_refused_at_once():
+    wide = Axes(A=2048)
+    with pytest.raises(WorkError, match="ways lead to position 5000"):
+        parse_linear("$(A:1, A:1, A:1, A:1)", wide).indices(5000)
+    with pytest.raises(WorkError, match="ways"):  # an odd position that no even strides reach
+        parse_linear("$(A:2, A:2, A:2, A:2)", wide).indices(5001)
+
+
+def test_dimensions_beyond_any_tensor_are_refused():
+    with pytest.raises(RuleViolation, match="too many dimensions"):
+        parse_linear(f"$({', '.join(['N:1'] * (MAX_TERMS + 1))})", AXES)

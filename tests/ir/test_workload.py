@@ -110,3 +110,16 @@ def test_an_epilogue_is_a_list_of_steps():
     w = einsum("ik,jk->ij", i=4, j=4, k=8, epilogue="bias:b(j), mul 0.5, relu")
     assert w.epilogue == (EpilogueOp("bias", operand="b", axes=("j",)), EpilogueOp("mul", constant=0.5), EpilogueOp("relu"))
     assert w.to_json()["epilogue"] == "bias:b(j), mul 0.5, relu"
+
+
+@pytest.mark.parametrize("written", ["add 1.23456789", "mul 1234567", "add -16777217", "mul 0.1", "add 1e-30", "add 2", "mul -0.5"])
+def test_a_constant_is_written_as_precisely_as_it_was_read(written):
+    (step,) = einsum("i->i", i=8, epilogue=written).epilogue
+    assert str(step) == written
+    assert einsum("i->i", i=8, epilogue=str(step)).epilogue == (step,)
+
+
+@pytest.mark.parametrize("constant", ["1e39", "-1e39", "1e400"])
+def test_a_constant_beyond_f32_is_refused(constant):
+    with pytest.raises(InputError, match="beyond the range of f32"):
+        einsum("i->i", i=8, epilogue=f"add {constant}")
