@@ -127,19 +127,29 @@ _F32_EPSILON = 2.0**-22
 _erf = np.frompyfunc(math.erf, 1, 1)
 
 
+def silu(x: Floats) -> Floats:
+    """x times its logistic function."""
+    with np.errstate(over="ignore"):
+        return np.asarray(x / (1 + np.exp(-x)))
+
+
+def gelu(x: Floats) -> Floats:
+    """x / 2 * (1 + erf(x / sqrt(2))): GeLU by the error function, which the Vector Engine has."""
+    return np.asarray(0.5 * x * (1 + np.asarray(_erf(x / math.sqrt(2)), dtype=np.float64)))
+
+
 @formula("gelu_erf")
 def gelu_erf(inputs: dict[str, Floats], kernel: Kernel) -> tuple[Floats, Floats]:
-    """x / 2 * (1 + erf(x / sqrt(2)))."""
+    """GeLU of every element."""
     (x,) = operands(inputs, kernel, 1)
-    return np.asarray(0.5 * x * (1 + np.asarray(_erf(x / math.sqrt(2)), dtype=np.float64))), _F32_EPSILON * np.abs(x)
+    return gelu(x), _F32_EPSILON * np.abs(x)
 
 
 @formula("swiglu")
 def swiglu(inputs: dict[str, Floats], kernel: Kernel) -> Floats:
-    """gate * sigmoid(gate) * up."""
+    """SiLU of the gate times the other."""
     gate, up = operands(inputs, kernel, 2)
-    with np.errstate(over="ignore"):
-        return np.asarray(gate / (1 + np.exp(-gate)) * up)
+    return silu(gate) * up
 
 
 @formula("rope")

@@ -18,7 +18,6 @@ be wider.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping as Dict
 from collections.abc import Sequence
@@ -54,8 +53,6 @@ GATE_EPSILON = 2.0**-22
 """Error of a gate near 0, in f32: a sum of numbers of size 1 (GeLU, SiLU)."""
 
 RESULT_EPSILON = {"bf16": 2.0**-8, "f32": 2.0**-23, "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2}
-
-_erf = np.frompyfunc(math.erf, 1, 1)
 
 _NAMES = r"(?:\((?P<names>[\w, ]*)\))?"
 _EINSUM = re.compile(r"(?P<relu>max\()?\s*einsum" + _NAMES + r"\s+(?P<labels>[A-Za-z ,]*->\s*[A-Za-z]*)(?:,\s*0\))?(?P<rest>.*)", re.DOTALL)
@@ -103,12 +100,15 @@ class OracleReport:
 
     @property
     def passed(self) -> bool:
-        return not self.wrong and not self.undefined
+        """Whether something was compared, and all of it agrees."""
+        return self.compared > 0 and not self.wrong and not self.undefined
 
     def __str__(self) -> str:
         rest = f"; not compared: {', '.join(self.not_compared)}" if self.not_compared else ""
         if self.passed:
             return f"{self.compared} cells agree, largest difference {self.max_error:g}{rest}"
+        if not self.compared:
+            return f"the result has no live cell to compare{rest}"
         return f"{self.wrong} of {self.compared} cells differ, {self.undefined} are undefined; {self.worst}{rest}"
 
 
@@ -151,7 +151,7 @@ def dense(type_: TensorType, values: Values, axes: Sequence[str]) -> Floats:
     result = np.zeros(tuple(sizes[a] for a in axes), dtype=np.float64)
     contents = values.data[cells.live][::-1].astype(np.float64)
     if not axes:  # one value, however often it is stored
-        return contents[-1:].reshape(())
+        return np.asarray(contents[-1:].reshape(()), dtype=np.float64)
     result[tuple(cells.coords[a][cells.live][::-1] for a in axes)] = contents
     return result
 
@@ -251,7 +251,7 @@ def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: di
     if stage == "relu":
         return np.maximum(values, 0), bound
     if stage in ("gelu", "silu"):
-        inner = {"gelu": gelu, "silu": silu}[stage](values)
+        inner = {"gelu": formulas.gelu, "silu": formulas.silu}[stage](values)
         return inner, 1.13 * bound + GATE_EPSILON * np.abs(values) + 2.0**-16 * np.abs(inner)
     if constant:
         number = float(constant.group(2))
@@ -270,17 +270,6 @@ def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: di
     raise InputError(
         f"unknown epilogue {stage!r} in the oracle", hint="relu, gelu, silu, add N, mul N, bias:NAME(axes), residual:NAME(axes)"
     )
-
-
-def silu(x: Floats) -> Floats:
-    """x times its logistic function."""
-    with np.errstate(over="ignore"):
-        return np.asarray(x / (1 + np.exp(-x)))
-
-
-def gelu(x: Floats) -> Floats:
-    """GeLU by the error function, which the Vector Engine has."""
-    return np.asarray(0.5 * x * (1 + np.asarray(_erf(x / np.sqrt(2.0)), dtype=np.float64)))
 
 
 # comparison
@@ -386,13 +375,14 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        return all(r.report.passed for r in self.runs)
+        """Whether there were runs, and all of them passed."""
+        return bool(self.runs) and all(r.report.passed for r in self.runs)
 
     @property
     def undefined_reads(self) -> int:
         return max((r.report.undefined for r in self.runs), default=0)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """The ``oracle`` object of documents: passed, cases, largest errors, undefined cells that were read."""
         return {
             "passed": self.passed,

@@ -36,14 +36,8 @@ class OracleSummary:
     @classmethod
     def of(cls, verifications: Iterable[Verification]) -> OracleSummary:
         """The runs of every verification that passed (a plan that failed its oracle is not part of the result)."""
-        runs = [run.report for verification in verifications if verification.passed for run in verification.runs]
-        return cls(
-            passed=bool(runs),
-            cases=len(runs),
-            max_abs_error=max((r.max_error for r in runs), default=0.0),
-            max_rel_error=max((r.max_relative_error for r in runs), default=0.0),
-            undefined_reads=max((r.undefined for r in runs), default=0),
-        )
+        whole = Verification(tuple(run for verification in verifications if verification.passed for run in verification.runs))
+        return cls(**whole.to_json())
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -52,7 +52,7 @@ def template(workload: Workload) -> Candidate | None:
         time = -(-workload.size(axis) // (cluster * count * lane * packet))
         placements.append(AxisPlacement(axis, cluster, count, lane, time, packet))
     repaired = PlacementModel(family).repair(Placement(tuple(placements)))
-    if repaired is None:
+    if repaired is None or repaired.placement is None:
         return None
     placement = repaired.placement
     order = tuple(a.axis for a in placement.axes if a.slice > 1)

@@ -24,12 +24,18 @@ _LEVELS = ("cluster", "slice", "lane", "time", "packet")
 _DETERMINISTIC_LIMIT = 20.0
 """Deterministic time units of one solve: the same on every machine."""
 
+_ROUNDING = 1e-6
+"""Floating-point noise of a bound that is a whole number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A placement and a proven bound: no legal placement has a smaller objective than `bound` (cycles, or distance for a repair)."""
+    """A placement and a proven bound: no legal placement has a smaller objective than `bound` (cycles, or distance for a repair).
 
-    placement: Placement
+    `placement` is None where the limit came before any was found; the bound holds all the same.
+    """
+
+    placement: Placement | None
     objective: int
     bound: int
     optimal: bool
@@ -115,18 +121,22 @@ class PlacementModel:
         return self._solve()
 
     def _solve(self) -> Solved | None:
+        """The best placement within the deterministic limit; None only if the solver proves that none is legal."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0
         solver.parameters.max_deterministic_time = _DETERMINISTIC_LIMIT
         status = solver.solve(self.model)
-        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        if status == cp_model.INFEASIBLE:
             return None
+        bound = floor(solver.best_objective_bound + _ROUNDING)
+        if status == cp_model.UNKNOWN:
+            return Solved(None, 0, bound, False)
         picked = []
         for axis, options in self.options.items():
             picked.append(next(o for o, c in zip(options, self.chosen[axis], strict=True) if solver.boolean_value(c)))
         placement = Placement(tuple(picked))
-        return Solved(placement, round(solver.objective_value), floor(solver.best_objective_bound + 1e-6), status == cp_model.OPTIMAL)
+        return Solved(placement, round(solver.objective_value), bound, status == cp_model.OPTIMAL)
 
 
 def _limit(most: float) -> int:

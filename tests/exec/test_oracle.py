@@ -9,7 +9,7 @@ from tcptune.exec.check import check_kernel
 from tcptune.exec.fill import declared_inputs, drawn_inputs
 from tcptune.exec.interpret import run_kernel
 from tcptune.exec.library import patterns, perceptron, vector_rows
-from tcptune.exec.oracle import compare_with_oracle, dense, has_oracle, reference, verify, within
+from tcptune.exec.oracle import OracleReport, Verification, compare_with_oracle, dense, has_oracle, reference, verify, within
 from tcptune.ir.kernel import Kernel, Tolerance
 
 SMALL = {
@@ -64,6 +64,11 @@ def test_undefined_cells_fail_the_oracle():
     report = verify(check_kernel(kernel), seeds=(1,), patterns=()).runs[0].report
     assert report.undefined == 255 * 8
     assert not report.passed
+
+
+def test_nothing_compared_is_no_pass():
+    assert not OracleReport(0, 0, 0, "", 0.0).passed
+    assert not Verification(()).passed
 
 
 class TestSeveralResults:

@@ -30,6 +30,13 @@ def test_a_workload_without_legal_placement_is_proven_infeasible():
     assert PlacementModel(family).best_bound(FIXED, VENDOR.dma) is None
 
 
+def test_a_solve_without_time_still_gives_a_valid_bound(monkeypatch):
+    monkeypatch.setattr("tcptune.solver.placement._DETERMINISTIC_LIMIT", 0.0)
+    solved = PlacementModel(GEMM).best_bound(FIXED, VENDOR.dma)
+    assert solved is not None and not solved.optimal
+    assert solved.bound <= table_bounds(placement_table(GEMM), FIXED, VENDOR.dma).total.min()
+
+
 def test_a_legal_placement_is_its_own_repair():
     placement = placement_table(GEMM).placement(17)
     solved = PlacementModel(GEMM).repair(placement)
@@ -52,6 +59,7 @@ def test_an_illegal_placement_is_repaired_to_a_nearest_legal_one():
         levels = ("cluster", "slice", "lane", "time", "packet")
         return sum(binades(getattr(x, n), getattr(y, n)) for x, y in zip(p.axes, wanted.axes, strict=True) for n in levels)
 
+    assert solved.placement is not None
     nearest = min(distance(table.placement(r)) for r in range(table.rows))
     assert distance(solved.placement) == nearest
     assert solved.objective == 8 * nearest
