@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Any
 
 import typer
@@ -15,6 +14,7 @@ from rich.table import Table
 from tcptune.cli.output import print_document
 from tcptune.errors import InputError
 from tcptune.exec.published_rows import Skipped, price_row
+from tcptune.exec.validate import error_summary
 from tcptune.ir.files import read_json
 from tcptune.model.calibration import profile as profile_of
 
@@ -89,7 +89,7 @@ def cost_document(path: Path, profile: str = "vendor") -> dict[str, Any]:
             rows.append({"row": name, "skipped": "not an object"})
             continue
         try:
-            predicted = math.ceil(price_row(row, timing) - _ROUNDING)
+            predicted = price_row(row, timing)
         except Skipped as reason:
             rows.append({"row": name, "skipped": reason.message})
             continue
@@ -97,23 +97,11 @@ def cost_document(path: Path, profile: str = "vendor") -> dict[str, Any]:
         error = None if published is None else predicted / published - 1
         rows.append({"row": name, "predicted": predicted, "published": published, "error": error})
         if error is not None:
-            errors.append(abs(error))
-    return {"schema": "tcptune/cost/1", "profile": timing.name, "rows": rows, "summary": _summary(errors)}
+            errors.append(error)
+    return {"schema": "tcptune/cost/1", "profile": timing.name, "rows": rows, "summary": error_summary(errors)}
 
 
 def _published(row: dict[str, Any]) -> float | None:
     """The row's published duration, if it has one that can be compared."""
     value = row.get("cycles")
     return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf else None
-
-
-_ROUNDING = 1e-6
-
-
-def _summary(errors: list[float]) -> dict[str, Any]:
-    ordered = sorted(errors)
-    return {
-        "count": len(ordered),
-        "median_abs_error": median(ordered) if ordered else None,
-        "p90_abs_error": ordered[math.ceil(0.9 * len(ordered)) - 1] if ordered else None,
-    }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from statistics import median
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tcptune.cli.output import print_document
-from tcptune.exec.validate import Validation, validate
+from tcptune.exec.validate import Validation, error_summary, validate
 
 _WORST_OPERATIONS = 10
 
@@ -30,7 +28,6 @@ def command(
 
 def document(found: Validation) -> dict[str, Any]:
     """The validation/1 document; errors are relative (predicted over published minus one)."""
-    errors = sorted(abs(o.error_percent) / 100 for o in found.operations)
     worst = sorted(found.operations, key=lambda o: -abs(o.error_percent))[:_WORST_OPERATIONS]
     return {
         "schema": "tcptune/validation/1",
@@ -44,9 +41,7 @@ def document(found: Validation) -> dict[str, Any]:
             for k in found.kernels
         },
         "operations": {
-            "count": len(errors),
-            "median_abs_error": median(errors) if errors else None,
-            "p90_abs_error": errors[math.ceil(0.9 * len(errors)) - 1] if errors else None,
+            **error_summary([o.error_percent / 100 for o in found.operations]),
             "tensor_unit_exact_share": found.tensor_unit_exact_share,
             "worst_dma_abs_error": found.worst_dma_percent / 100,
             "worst": [

@@ -17,7 +17,7 @@ from tcptune.errors import TcptuneError
 from tcptune.model.calibration import PassConstants, Profile
 from tcptune.model.hardware import RNGD
 from tcptune.model.kernel_timing import kernel_timing
-from tcptune.model.memory.price import stream_cycles
+from tcptune.model.memory.price import stream_cycles, whole_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
 
 Row = Dict[str, Any]
@@ -30,8 +30,8 @@ class Skipped(TcptuneError):
     """A row that cannot be priced; the message says why."""
 
 
-def price_row(row: Row, timing: Profile) -> float:
-    """Cycles of one row.
+def price_row(row: Row, timing: Profile) -> int:
+    """Whole cycles of one row.
 
     Raises:
         Skipped: the row is no operation, or lacks what its price needs.
@@ -41,7 +41,7 @@ def price_row(row: Row, timing: Profile) -> float:
         raise Skipped("the row names no op")
     for pattern, pricer in _PRICERS:
         if pattern.search(operation):
-            return pricer(row, timing)
+            return whole_cycles(pricer(row, timing))
     raise Skipped(f"{operation} is not an operation with a price")
 
 

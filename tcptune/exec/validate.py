@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -152,38 +153,15 @@ class Validation:
         """How far our own order is above a published makespan, at worst (negative: always below)."""
         return max((k.own_percent for k in self.kernels), default=0.0)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "kernels": [
-                {
-                    "kernel": k.kernel,
-                    "published": k.published,
-                    "own_order": k.own_order,
-                    "own_percent": round(k.own_percent, 3),
-                    "imposed": k.imposed,
-                    "imposed_percent": round(k.imposed_percent, 3),
-                }
-                for k in self.kernels
-            ],
-            "operations": [
-                {
-                    "kernel": o.kernel,
-                    "step": o.step,
-                    "kind": o.kind,
-                    "published_cycles": o.published_cycles,
-                    "predicted_cycles": o.predicted_cycles,
-                    "error_percent": round(o.error_percent, 3),
-                }
-                for o in self.operations
-            ],
-            "summary": {
-                "tensor_unit_exact_share": round(self.tensor_unit_exact_share, 4),
-                "worst_dma_percent": round(self.worst_dma_percent, 3),
-                "worst_imposed_percent": round(self.worst_imposed_percent, 3),
-                "median_imposed_percent": round(self.median_imposed_percent, 3),
-                "worst_own_percent": round(self.worst_own_percent, 3),
-            },
-        }
+
+def error_summary(errors: Sequence[float]) -> dict[str, Any]:
+    """Count, median and 90th percentile of relative errors, by size; None for both where there are none."""
+    ordered = sorted(abs(e) for e in errors)
+    return {
+        "count": len(ordered),
+        "median_abs_error": median(ordered) if ordered else None,
+        "p90_abs_error": ordered[ceil(0.9 * len(ordered)) - 1] if ordered else None,
+    }
 
 
 def _compare(name: str, entry: Published) -> tuple[KernelRow, list[OperationRow]]:

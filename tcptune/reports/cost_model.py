@@ -12,14 +12,13 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from math import ceil
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import tcptune.exec
 from tcptune.errors import InputError
 from tcptune.exec.published_rows import price_row
+from tcptune.exec.validate import error_summary
 from tcptune.model.calibration import MANUAL, VENDOR, Constant, Profile
 from tcptune.model.kernel_timing import kernel_timing
 
@@ -49,7 +48,7 @@ def residuals(path: Path = PUBLISHED_TRANSFERS) -> list[Residual]:
 
 
 def _residual(row: dict[str, Any]) -> Residual:
-    predicted = ceil(price_row(row, VENDOR))
+    predicted = price_row(row, VENDOR)
     return Residual(row["id"], row["description"], row["op"] == "DmaStore", "layout" in row, row["cycles"], predicted)
 
 
@@ -90,9 +89,9 @@ def summary_table(found: list[Residual]) -> str:
     """Median, 90th percentile and largest error by kind of transfer."""
     lines = ["| transfers | shapes | median | 90 % within | largest |", "|---|---|---|---|---|"]
     for name, store, only_known in (("loads", False, True), ("loads, guessed layouts too", False, False), ("stores", True, True)):
-        errors = sorted(abs(r.error) for r in found if r.store == store and not (only_known and r.guessed))
-        p90 = errors[ceil(0.9 * len(errors)) - 1]
-        lines.append(f"| {name} | {len(errors)} | {100 * median(errors):.2f} % | {100 * p90:.1f} % | {100 * errors[-1]:.1f} % |")
+        errors = [r.error for r in found if r.store == store and not (only_known and r.guessed)]
+        middle, p90 = (100 * error_summary(errors)[key] for key in ("median_abs_error", "p90_abs_error"))
+        lines.append(f"| {name} | {len(errors)} | {middle:.2f} % | {p90:.1f} % | {100 * max(map(abs, errors)):.1f} % |")
     return "\n".join(lines)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Dict
 from functools import lru_cache
-from math import ceil
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +11,11 @@ import numpy.typing as npt
 from tcptune.ir.placement import Digit, merged
 from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
-from tcptune.model.memory.price import stream_cycles
+from tcptune.model.memory.price import stream_cycles, whole_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
 
 Ints = npt.NDArray[np.int64]
 
-ROUNDING = 1e-9
-"""Floating-point noise below a cycle, as `model.memory.price` allows it."""
 Pitches = tuple[tuple[str, int, int, int], ...]
 """(axis, HBM pitch in elements, live positions, stored positions) of every axis of a tensor, innermost first."""
 
@@ -82,7 +79,7 @@ def transfer_cycles(
     loops, run = _walk(element, piece, hbm, element_bits, store)
     stream = RequestStream(places // per_cluster, places % per_cluster, offset[places] * element_bits // 8, loops, run)
     cycles, _, _ = stream_cycles((stream,), profile_named(profile_name).dma, store)
-    return ceil(cycles - ROUNDING)
+    return whole_cycles(cycles)
 
 
 def _walk(

@@ -202,8 +202,12 @@ def utilisation(delivered_bytes: int, cycles: int) -> float:
     return -(-delivered_bytes // RNGD.reported_peak_bytes_per_cycle) / cycles
 
 
-def _whole(cycles: float) -> int:
-    return ceil(cycles - 1e-9)
+def whole_cycles(cycles: float) -> int:
+    """The next whole cycle; sums of constants carry floating-point noise far below one."""
+    return ceil(cycles - _NOISE_CYCLES)
+
+
+_NOISE_CYCLES = 1e-6
 
 
 def _stream_price(move: Move, timing: DmaTiming, hbm_base: int) -> TransferPrice:
@@ -214,13 +218,13 @@ def _stream_price(move: Move, timing: DmaTiming, hbm_base: int) -> TransferPrice
     cycles, terms, _ = priced[slowest]
     streams = [s for chip in chips for s in chip]
     return TransferPrice(
-        cycles=_whole(cycles),
+        cycles=whole_cycles(cycles),
         delivered_bytes=move.delivered_bytes,
         pieces=sum(s.pieces for s in streams),
         packets=sum(p[2] for p in priced),
         run_bytes=min(s.run_bytes for s in streams),
         descriptors=sum(len(s.engines) for s in streams),
-        utilisation=utilisation(move.delivered_bytes, _whole(cycles)),
+        utilisation=utilisation(move.delivered_bytes, whole_cycles(cycles)),
         terms=terms,
     )
 
@@ -272,7 +276,7 @@ def _simple(move: Move, cycles: float, terms: tuple[tuple[str, float], ...], des
     pieces = [r.box.cells // r.live_elements for r in runs]
     run_bytes = [r.run_bytes(move.dest.dtype) for r in runs]
     packets = sum(n * -(-b // stride0(b)) for n, b in zip(pieces, run_bytes, strict=True))
-    whole = _whole(cycles)
+    whole = whole_cycles(cycles)
     return TransferPrice(
         cycles=whole,
         delivered_bytes=move.delivered_bytes,
