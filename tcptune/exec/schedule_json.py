@@ -7,7 +7,6 @@ Reading needs only ``instructions[].lifetime`` and tolerates everything else mis
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping as Dict
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -210,8 +209,3 @@ def write_schedule(schedule: Schedule, path: Path) -> None:
         InputError: the file cannot be written.
     """
     write_text(path, json.dumps(to_json(schedule), indent=1) + "\n")
-
-
-def makespan_of(document: Dict[str, Any]) -> int:
-    """Makespan of a schedule document (VIEWER-011)."""
-    return from_json(document).makespan

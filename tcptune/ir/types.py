@@ -30,11 +30,6 @@ class DType:
         """Bytes of `elements` elements; a trailing partial byte counts as one."""
         return -(-elements * self.bits // 8)
 
-    def whole_bytes(self, elements: int) -> int | None:
-        """Bytes of `elements` elements if that is a whole number, else None."""
-        bits = elements * self.bits
-        return bits // 8 if bits % 8 == 0 else None
-
 
 _DTYPES = {
     d.name: d

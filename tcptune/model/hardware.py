@@ -71,6 +71,7 @@ class Hardware:
     # transpose engine
     transpose_row_bytes: int = 8  # TRANSPOSE-003: rows of one burst, in bytes of elements
     transpose_columns: tuple[int, ...] = (8, 16, 32)  # TRANSPOSE-003
+    transpose_element_bits: tuple[int, ...] = (4, 8, 16, 32)  # TRANSPOSE-015
     transpose_buffer_columns: int = 16  # TRANSPOSE-012: of each of the two buffers
     transpose_dual_elements: int = 16  # TRANSPOSE-004: elements of a flit with dual packing
     transpose_dual_bits: tuple[int, ...] = (8, 16)  # TRANSPOSE-004: element widths that have it

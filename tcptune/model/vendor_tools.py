@@ -94,10 +94,6 @@ VIEWER_HOST, VIEWER_PORT = "127.0.0.1", 9254
 VIEWER_BINARY, VIEWER_OPTIONS = "furiosa-schedule-viewer", ("--host", "--port")
 """Where the schedule viewer listens by default (VIEWER-002)."""
 
-MEMORY_LANES = ("Spm", "Vrf", "Trf", "Sram")
-RESOURCE_LANES = ("Main", "Sub", "VE", "TDMA", "PDMA", "Core")
-"""Lanes of the viewer, top to bottom (VIEWER-009)."""
-
 SCHEDULE_FIELDS = (
     "instructions[]",
     "instructions[].tpe",

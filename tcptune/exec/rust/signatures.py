@@ -141,8 +141,3 @@ DIVISION = "DivF"
 
 SWITCH_CONFIGS = ("Broadcast01", "Broadcast1", "Transpose", "InterTranspose", "TransposedBroadcast1", "CustomBroadcast")
 """Variants of `SwitchConfig` (SWITCH-006 to 036)."""
-
-
-def typed_suffix(dtype_name: str) -> str:
-    """The ending of a typed enumeration: ``I32`` or ``F32``."""
-    return dtype_name.upper()

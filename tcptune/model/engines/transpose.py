@@ -20,14 +20,12 @@ from tcptune.ir.mapping import Mapping, Pair, pair
 from tcptune.ir.ops import Transpose
 from tcptune.ir.types import DType, StreamType
 from tcptune.model.engines.contraction_reduce import live_prefix
-from tcptune.model.hardware import Hardware
+from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.numerics import STAGING_TYPES
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 
 HANDLES = (Transpose,)
-WIDTHS = (4, 8, 16, 32)
-"""Element widths in bits (TRANSPOSE-015)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +78,9 @@ def width_parameters(bits: int, hw: Hardware) -> WidthParameters:
     return WidthParameters(single, dual, rows, tuple(c for c in hw.transpose_columns if c >= single))
 
 
-def takes_type(element: DType) -> bool:
+def takes_type(element: DType, hw: Hardware = RNGD) -> bool:
     """Whether elements of this type can be transposed (TRANSPOSE-015)."""
-    return element.bits in WIDTHS and element.name not in STAGING_TYPES
+    return element.bits in hw.transpose_element_bits and element.name not in STAGING_TYPES
 
 
 def is_double_buffered(in_cols: int, hw: Hardware) -> bool:
@@ -104,7 +102,7 @@ def check(stream: StreamType, op: Transpose, env: ChainEnv) -> Step:
         RuleViolation: TRANSPOSE-015 (type), TRANSPOSE-016 (flits), TRANSPOSE-004 (live elements), TRANSPOSE-006 (columns), TRANSPOSE-007
             (rows), TRANSPOSE-009 (live rows dropped), TRANSPOSE-017 (mapping equation).
     """
-    if not takes_type(stream.dtype):
+    if not takes_type(stream.dtype, env.hw):
         raise RuleViolation(
             "TRANSPOSE-015",
             f"elements of {stream.dtype} cannot be transposed",

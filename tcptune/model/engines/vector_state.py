@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tcptune.errors import RuleViolation
 from tcptune.ir.ops import Op
 from tcptune.ir.types import DType, StreamType, dtype
+from tcptune.model.hardware import RNGD
 from tcptune.model.stage import StageCost, Step
 from tcptune.model.values import Values
 
@@ -58,19 +59,21 @@ class Stage:
     repeats: bool = False
 
 
+_WIDE, _HALF = RNGD.vector_ways
+
 STAGES = (
-    Stage(ENTRY, ("vector_intra_slice_tag",), 8, 8, False, False, True),
-    Stage("Logic", ("vector_logic",), 8, 8, True, True, True, repeats=True),
-    Stage("Fxp", ("vector_fxp",), 8, 8, True, True, True, (I32,), repeats=True),
-    Stage("FxpToFp", ("vector_fxp_to_fp",), 8, 8, False, True, False, (I32,), F32),
-    Stage(NARROW, ("vector_narrow_split", "vector_narrow_trim"), 8, 4, False, False, True),
-    Stage("Float", ("vector_fp_unary", "vector_fp_binary", "vector_fp_ternary"), 4, 4, True, False, True, (F32,), repeats=True),
-    Stage("IntraSliceReduce", ("vector_intra_slice_reduce",), 4, 4, False, False, False),
-    Stage("FpDiv", ("vector_fp_div",), 4, 4, True, False, True, (F32,)),
-    Stage(WIDEN, ("vector_widen_concat", "vector_widen_pad"), 4, 8, False, True, False),
-    Stage("FpToFxp", ("vector_fp_to_fxp",), 8, 8, False, True, False, (F32,), I32),
-    Stage("Clip", ("vector_clip",), 8, 8, True, True, True, repeats=True),
-    Stage(FILTER, ("vector_filter",), 8, 8, False, False, False),
+    Stage(ENTRY, ("vector_intra_slice_tag",), _WIDE, _WIDE, False, False, True),
+    Stage("Logic", ("vector_logic",), _WIDE, _WIDE, True, True, True, repeats=True),
+    Stage("Fxp", ("vector_fxp",), _WIDE, _WIDE, True, True, True, (I32,), repeats=True),
+    Stage("FxpToFp", ("vector_fxp_to_fp",), _WIDE, _WIDE, False, True, False, (I32,), F32),
+    Stage(NARROW, ("vector_narrow_split", "vector_narrow_trim"), _WIDE, _HALF, False, False, True),
+    Stage("Float", ("vector_fp_unary", "vector_fp_binary", "vector_fp_ternary"), _HALF, _HALF, True, False, True, (F32,), repeats=True),
+    Stage("IntraSliceReduce", ("vector_intra_slice_reduce",), _HALF, _HALF, False, False, False),
+    Stage("FpDiv", ("vector_fp_div",), _HALF, _HALF, True, False, True, (F32,)),
+    Stage(WIDEN, ("vector_widen_concat", "vector_widen_pad"), _HALF, _WIDE, False, True, False),
+    Stage("FpToFxp", ("vector_fp_to_fxp",), _WIDE, _WIDE, False, True, False, (F32,), I32),
+    Stage("Clip", ("vector_clip",), _WIDE, _WIDE, True, True, True, repeats=True),
+    Stage(FILTER, ("vector_filter",), _WIDE, _WIDE, False, False, False),
 )
 """The stages in pipeline order."""
 
@@ -117,7 +120,7 @@ class VectorState:
     """
 
     stage: str = INIT
-    way: int = 8
+    way: int = _WIDE
     order: str | None = None
     entry: StreamType | None = None
     reduced: bool = False
@@ -277,7 +280,7 @@ def make_step(
         "flits_per_slice": state.flits,
         "way4_flits": state.steps if narrow else 0,
         "vector_steps": state.steps,
-        "elements_per_cycle": 4 if narrow else 8,
+        "elements_per_cycle": _HALF if narrow else _WIDE,
         "stage": state.stage,
         "way": state.way,
         **({"order": state.order} if state.order else {}),

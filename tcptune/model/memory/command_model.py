@@ -169,11 +169,6 @@ class CommandCost:
     total_cycles: float
 
     @property
-    def hbm_cycles(self) -> float:
-        """HBM bound with every row switch charged; both directions add up where both are HBM."""
-        return sum(s.address_level_cycles for s in (self.read_spread, self.write_spread) if s is not None)
-
-    @property
     def is_hbm_bound(self) -> bool:
         return self.total_cycles > max(self.engine_cycles, default=0.0)
 

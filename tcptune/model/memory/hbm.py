@@ -195,9 +195,6 @@ TCCD_CAUSE = {
 }
 """HBM-013: why commands must keep that distance."""
 
-COMMAND_BYTES = 64
-"""Bytes of one column command (HBM-013)."""
-
 
 @dataclass(frozen=True, slots=True)
 class PairRelation:
