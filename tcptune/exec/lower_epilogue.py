@@ -112,13 +112,21 @@ def _operands(layout: Layout, plan: EpiloguePass, time: list[Digit], live: list[
     return steps
 
 
-def stage_operand(step: EpilogueOp, held: list[Digit], slices: tuple[Digit, ...], layout: Layout, texts: dict[str, AxisText]) -> Steps:
+def stage_operand(
+    step: EpilogueOp,
+    held: list[Digit],
+    slices: tuple[Digit, ...],
+    layout: Layout,
+    texts: dict[str, AxisText],
+    element: DType | None = None,
+) -> Steps:
     """Steps that bring one operand into the register file (`register_name`), a slice's part in the order of `held`.
 
-    Where neighbouring slices need the same part, the load gives each of them a flit of it and the Switch Engine hands the flits round.
+    `element` is its element type (default: that of epilogue operands). Where neighbouring slices need the same part, the load gives each of
+    them a flit of it and the Switch Engine hands the flits round.
     """
     name = str(step.operand)
-    element = operand_dtype(layout.candidate.workload)
+    element = element or operand_dtype(layout.candidate.workload)
     lanes = layout.hw.vector_ways[0]
     last = held[-1] if held else Digit("", 1, 1)
     piece = last.inner(min(lanes, _power_of_two(last.extent)))

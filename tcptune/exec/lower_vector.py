@@ -148,7 +148,7 @@ def _entered(layout: Layout, time: list[Digit], held: Stored, element: DType) ->
     return ops
 
 
-def _committed(layout: Layout, time: list[Digit], piece: list[Digit], element: DType) -> tuple[Steps, Stored]:
+def committed(layout: Layout, time: list[Digit], piece: list[Digit], element: DType) -> tuple[Steps, Stored]:
     """Cast, transpose of single values, trim and commit; and what is stored then."""
     texts = axis_texts(layout)
     ops: Steps = []
@@ -175,7 +175,7 @@ def _elementwise(layout: Layout, held: Stored, plan: EpiloguePass, element: DTyp
     packet = padded_packet(piece, wide, texts)
     ops = _entered(layout, time, held, element)
     ops += pass_ops(plan, expression(time, texts), packet, positions(piece), (wide, narrow))
-    commits, stored = _committed(layout, time, piece, target)
+    commits, stored = committed(layout, time, piece, target)
     return [*ops, *commits], replace(stored, slices=held.slices)
 
 
@@ -234,5 +234,5 @@ def _reduction(layout: Layout, held: Stored, behind: list[EpiloguePass], target:
         slices = tuple(Digit("", 1, d.extent) if d.axis == axis else d for d in slices)
         ops.append({"op": "vector_inter_slice_reduce", "slice": expression(slices, texts), "time": after, "fn": fn})
     ops.append({"op": "vector_final"})
-    commits, stored = _committed(layout, kept, piece, target)
+    commits, stored = committed(layout, kept, piece, target)
     return [*ops, *commits], replace(stored, slices=slices)

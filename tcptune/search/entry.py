@@ -1,4 +1,4 @@
-"""Entry to the search: contractions and products go to `search.tuner`, workloads of one input to `search.vector_search`."""
+"""Entry to the search: contractions and products go to `search.tuner`, workloads of one input or of f32 to `search.vector_search`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def tuner_for(workload: Workload, **options: Any) -> AnyTuner:
     Raises:
         InputError: an option cannot be used.
     """
-    kind: type[Tuner] | type[VectorTuner] = Tuner if len(workload.inputs) == 2 else VectorTuner
+    contracts = len(workload.inputs) == 2 and workload.dtype.name != "f32"  # f32 has no multiplier in the Contraction Engine (CE-014)
+    kind: type[Tuner] | type[VectorTuner] = Tuner if contracts else VectorTuner
     try:
         return kind(workload, **options)
     except TypeError as error:

@@ -1,6 +1,6 @@
-"""The search for workloads of one input: every placement of a small space is compiled, likely best first; the fastest pass their oracle.
+"""The search for workloads of the Vector Engine, those of one input or of f32: every placement of a small space is compiled.
 
-The space: clusters split one output axis or none, slices split every axis by a power of two, a summed axis innermost. It is small enough to
+Likely ones come first; the fastest pass their oracle. The space: clusters split one output axis or none, slices split every axis by a power of two, a summed axis innermost. It is small enough to
 be exhausted within the default budget; then the best plan is proven within it.
 """
 
@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcptune.errors import InputError, RuleViolation, TcptuneError, WorkError
+from tcptune.errors import RuleViolation, TcptuneError, WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
 from tcptune.exec.lower_epilogue import operand_dtype
+from tcptune.exec.lower_float import lower_float
 from tcptune.exec.lower_vector import lower_vector
 from tcptune.exec.oracle import Verification, verify
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
@@ -28,7 +29,7 @@ from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
 from tcptune.search.parallel import kernel_hash
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
-from tcptune.search.tuner import REPORTED, Progress
+from tcptune.search.tuner import REPORTED, Progress, check_options
 from tcptune.solver.pricing import FixedCosts
 
 MOST_PADDING = 1.5
@@ -38,6 +39,9 @@ WORDS = {
     "elementwise": "manual template: eight values a slice where there are enough slices",
     "reduction": "manual template: one row a slice, results stored one by one",
 }
+
+FLOAT_WORDS = "one part of the first axis a slice, the second operand in the vector register file"
+"""The default of products of two f32 inputs, for which the manual has no template."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,7 @@ class VectorTuner:
     command: str = ""
 
     def __post_init__(self) -> None:
-        if self.trials < 1:
-            raise InputError(f"trials must be at least 1, got {self.trials}")
-        if self.time_limit is not None and self.time_limit <= 0:
-            raise InputError(f"the time limit must be above 0 s, got {self.time_limit:g}")
+        check_options(self.trials, self.seed, self.jobs, self.time_limit)
         self.profile = profile_named(self.profile).name
         fixed = FixedCosts.of(self.profile)
         self._floor = fixed.start + fixed.sync + fixed.vector_pass
@@ -89,6 +90,7 @@ class VectorTuner:
         """
         started = time.monotonic()
         candidates = candidates_of(self.workload)
+        candidates.insert(1, default_candidate(self.workload))  # early, so that no search ends behind the manual's mapping
         stopped = "proven"
         tried = 0
         try:
@@ -131,7 +133,8 @@ class VectorTuner:
         self._rejections[rule] = self._rejections.get(rule, 0) + 1
 
     def _compiled(self, candidate: Candidate) -> Compiled:
-        return compile_kernel(lower_vector(candidate, self.workload.kernel_name), self.profile)
+        lowering = lower_vector if len(self.workload.inputs) == 1 else lower_float
+        return compile_kernel(lowering(candidate, self.workload.kernel_name), self.profile)
 
     def _passes(self, digest: str, compiled: Compiled) -> bool:
         if digest not in self._verified:
@@ -158,7 +161,7 @@ class VectorTuner:
             lower_bound=bound,
             proven=proven,
             default=self._default(),
-            what_default=WORDS[self.workload.kind()],
+            what_default=WORDS.get(self.workload.kind(), FLOAT_WORDS),
             oracle=OracleSummary.of(self._verified.values()),
             fates=Fates(left, self._duplicates, sum(self._rejections.values()), len(self._found)),
             rejections=dict(self._rejections),

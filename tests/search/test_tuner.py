@@ -35,6 +35,10 @@ def document(result, **changes):
         ("ik,jk->ij", {"i": 16, "j": 16, "k": 32}, {"out_dtype": "f32"}),
         ("i,i->i", {"i": 256}, {}),
         ("i,j->ij", {"i": 16, "j": 64}, {}),
+        ("i,i->", {"i": 256}, {"dtype": "f32"}),
+        ("i,i->i", {"i": 256}, {"dtype": "f32"}),
+        ("ik,jk->ij", {"i": 8, "j": 16, "k": 32}, {"dtype": "f32"}),
+        ("ij,j->i", {"i": 5, "j": 7}, {"dtype": "f32"}),
     ],
 )
 def test_a_search_ends_with_a_proven_correct_kernel_not_slower_than_the_template(text, sizes, options):
