@@ -1,7 +1,7 @@
 """The search for workloads of the Vector Engine, those of one input or of f32: every placement of a small space is compiled.
 
-Likely ones come first; the fastest pass their oracle. The space: clusters split one output axis or none, slices split every axis by a power of two, a summed axis innermost. It is small enough to
-be exhausted within the default budget; then the best plan is proven within it.
+Likely ones come first; the fastest pass their oracle. Clusters split one output axis or none, slices split every axis by a power of two, a
+summed axis innermost. The space is small enough to be exhausted within the default budget; then the best plan is proven within it.
 """
 
 from __future__ import annotations
