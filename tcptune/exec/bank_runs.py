@@ -9,13 +9,8 @@ import numpy as np
 
 from tcptune.ir.schedule import DMA, MAIN, SUB, Program, Schedule
 from tcptune.model.hardware import RNGD, Hardware
-from tcptune.model.memory.dm import max_consecutive_accesses
+from tcptune.model.memory.dm import bank_of, max_consecutive_accesses
 from tcptune.model.pipeline import Chain
-
-
-def bank_of(address: int, hw: Hardware = RNGD) -> int:
-    """Bank of a byte address inside a slice (HW-009)."""
-    return address // hw.dm_word_bytes % hw.dm_banks_per_slice
 
 
 def run_of_loops(loops: Sequence[tuple[int, int]], hw: Hardware = RNGD) -> int:
@@ -62,7 +57,7 @@ def _counted_run(nest: tuple[tuple[int, int], ...], hw: Hardware) -> int:
     address = np.zeros(1, dtype=np.int64)
     for iterations, stride in nest:
         address = (address[:, None] + np.arange(iterations, dtype=np.int64) * stride).reshape(-1)
-    banks = address // hw.dm_word_bytes % hw.dm_banks_per_slice
+    banks = bank_of(address, hw)
     changes = np.flatnonzero(np.diff(banks)) + 1
     edges = np.concatenate(([0], changes, [banks.size]))
     return int(np.diff(edges).max())

@@ -15,11 +15,10 @@ from typing import Any
 from tcptune.errors import RuleViolation
 from tcptune.ir.types import DType
 from tcptune.ir.workload import EpilogueOp
-from tcptune.model.engines.vector_state import STAGES
+from tcptune.model.engines.vector_state import STAGE_NUMBER
 from tcptune.model.vector_alus import MULTIPLIERS
 
 STASH = "Stash"
-_ORDER = {stage.name: number for number, stage in enumerate(STAGES)}
 _FLOAT, _FXP, _CLIP = "Float", "Fxp", "Clip"
 
 
@@ -108,7 +107,7 @@ def _assignments(steps: tuple[EpilogueOp, ...], element: DType, calls: tuple[Vec
 
 
 def _is_legal(calls: tuple[VectorCall, ...]) -> bool:
-    stages = [_ORDER[c.stage] for c in calls]
+    stages = [STAGE_NUMBER[c.stage] for c in calls]
     alus = [c.alu for c in calls if c.alu]
     stashes = sum(c.raw["op"] == "vector_stash" for c in calls)
     return stages == sorted(stages) and len(set(alus)) == len(alus) and stashes <= 1
@@ -179,7 +178,7 @@ def pass_ops(plan: EpiloguePass, time: str, packet: str, live: int, lanes: tuple
     narrow = lanes[1]
     calls = list(plan.calls)
     first = next((i for i, c in enumerate(calls) if c.stage == _FLOAT), len(calls))
-    last = next((i for i in range(first, len(calls)) if _ORDER[calls[i].stage] > _ORDER[_FLOAT]), len(calls))
+    last = next((i for i in range(first, len(calls)) if STAGE_NUMBER[calls[i].stage] > STAGE_NUMBER[_FLOAT]), len(calls))
     ops: list[dict[str, Any]] = [{"op": "vector_init"}, {"op": "vector_intra_slice_tag", "mode": "Zero"}]
     ops += [c.raw for c in calls[:first]]
     if plan.narrows:

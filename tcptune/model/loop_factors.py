@@ -91,7 +91,8 @@ def _part(m: Mapping) -> list[LoopFactor]:
     return [LoopFactor(m, 1, m.size, m.size)] if result is None else result
 
 
-def _size(loops: Iterable[LoopFactor]) -> int:
+def iterations(loops: Iterable[LoopFactor]) -> int:
+    """Iterations of nested loops together."""
     size = 1
     for loop in loops:
         size *= loop.extent
@@ -100,20 +101,20 @@ def _size(loops: Iterable[LoopFactor]) -> int:
 
 def _padded(loops: list[LoopFactor], n: int, kind: PadKind) -> list[LoopFactor] | None:
     """Padding widens the outermost loop, where the rest divides the new size."""
-    if n == _size(loops):
+    if n == iterations(loops):
         return loops
     if not loops:
         return [LoopFactor(None, 0, 1, n, kind)]
     head, rest = loops[0], loops[1:]
-    if n % _size(rest) or (head.kind is not None and head.kind is not kind):
+    if n % iterations(rest) or (head.kind is not None and head.kind is not kind):
         return None
-    return [replace(head, extent=n // _size(rest), kind=kind), *rest]
+    return [replace(head, extent=n // iterations(rest), kind=kind), *rest]
 
 
 def _resized(loops: list[LoopFactor], n: int) -> list[LoopFactor] | None:
     rest: list[LoopFactor] = []
     for loop in reversed(loops):
-        below = _size(rest)
+        below = iterations(rest)
         if n <= below * loop.extent:
             if n % below:
                 return None
@@ -128,9 +129,9 @@ def _split(loops: list[LoopFactor], n: int) -> tuple[list[LoopFactor], list[Loop
     """(outer, inner) loops at `n` positions."""
     inner: list[LoopFactor] = []
     outer = list(loops)
-    while _size(inner) < n:
+    while iterations(inner) < n:
         loop = outer.pop()
-        below = _size(inner)
+        below = iterations(inner)
         if n % below:
             return None
         step = n // below

@@ -24,8 +24,8 @@ from tcptune.reports.result_view import placement_words, workload_words
 from tcptune.reports.schedule_analysis import Analysis, analyse
 from tcptune.reports.tables import Column, columns, csv_text, text_table
 from tcptune.reports.timeline import timeline
+from tcptune.search.result import SCHEMA
 
-SCHEMA = "tcptune/search-result/1"
 NEAR_THE_END = 1.05
 """A plan within this factor of the final makespan counts as found."""
 

@@ -38,6 +38,7 @@ from tcptune.ir.steps import (
     ToHost,
 )
 from tcptune.ir.types import TIER_LEVELS
+from tcptune.model.redistribution import STAGES
 
 DM_LEVELS = ("chip", "cluster", "slice", "element")
 Levels = dict[str, Mapping | None]
@@ -50,11 +51,11 @@ def memory_call(frame: Frame, receiver: Tensor | View | Plan, link: Link, name: 
         RustError: RUST-002 unknown method, RUST-003 and RUST-006 wrong type arguments or arguments, RUST-004 a mapping nothing determines.
     """
     source = receiver.source if isinstance(receiver, Plan) else receiver.tensor if isinstance(receiver, View) else receiver
-    if link.name in _PLAN_STEPS:
+    if link.name in STAGES:
         return _plan_step(frame, receiver, source, link)
     if isinstance(receiver, Plan):
         if link.name not in _PLAN_ENDS:
-            _unknown(frame, link, receiver, [*_PLAN_STEPS, *_PLAN_ENDS])
+            _unknown(frame, link, receiver, [*STAGES, *_PLAN_ENDS])
         return _PLAN_ENDS[link.name](frame, receiver, link, name, hint)
     if link.name in ("view", "view_mut"):
         _arity(frame, link, 0)
@@ -65,7 +66,7 @@ def memory_call(frame: Frame, receiver: Tensor | View | Plan, link: Link, name: 
         return _tile(frame, receiver, link, name)
     handler = _MOVES.get(link.name)
     if handler is None:
-        _unknown(frame, link, receiver, ["view", "view_mut", *_TILES, *_MOVES, *_PLAN_STEPS])
+        _unknown(frame, link, receiver, ["view", "view_mut", *_TILES, *_MOVES, *STAGES])
     if isinstance(receiver, View) and receiver.tile is not None:
         source = bind_tile(frame, receiver, link, None).tensor
     return handler(frame, source, link, name, hint)
@@ -314,8 +315,6 @@ def _level_tile(frame: Frame, view: View, spec: TileSpec, link: Link, name: str 
 
 
 # redistributions
-
-_PLAN_STEPS = ("chip_shuffle", "cluster_swap", "chip_slice", "cluster_slice")
 
 
 def _plan_step(frame: Frame, receiver: Tensor | View | Plan, source: Tensor, link: Link) -> Plan:

@@ -14,7 +14,7 @@ from tcptune.ir.ops import ContractLane, ContractPacket, ContractTime, Op
 from tcptune.ir.types import DType, StreamType
 from tcptune.model.contraction import PendingProducts, packet_sums, time_sums
 from tcptune.model.hardware import Hardware
-from tcptune.model.loop_factors import LoopFactor, loop_factors, refined
+from tcptune.model.loop_factors import LoopFactor, iterations, loop_factors, refined
 from tcptune.model.numerics import packing_bits
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
@@ -181,8 +181,8 @@ def _check_time(stream: StreamType, op: ContractTime) -> Step:
     wanted = refined(loop_factors(op.time), loops)
     survives = _matched(loops, wanted, stream.time, op.time)
     first_reduced = survives.index(False) if False in survives else len(loops)
-    inner_time = _extent(f for f, kept in list(zip(loops, survives, strict=True))[first_reduced:] if kept)
-    factor = _extent(f for f, kept in zip(loops, survives, strict=True) if not kept)
+    inner_time = iterations(f for f, kept in list(zip(loops, survives, strict=True))[first_reduced:] if kept)
+    factor = iterations(f for f, kept in zip(loops, survives, strict=True) if not kept)
     return Step(
         op,
         stream,
@@ -196,13 +196,6 @@ def _check_time(stream: StreamType, op: ContractTime) -> Step:
 def time_latency_cycles(reduce_factor: int) -> int:
     """Cycles to the first result of a sum of N packets, about N (TIMERED-010); a stage without a sum adds none."""
     return reduce_factor if reduce_factor > 1 else 0
-
-
-def _extent(loops: Any) -> int:
-    size = 1
-    for loop in loops:
-        size *= loop.extent
-    return size
 
 
 def _matched(loops: tuple[LoopFactor, ...], wanted: tuple[LoopFactor, ...], time: Mapping, declared: Mapping) -> list[bool]:

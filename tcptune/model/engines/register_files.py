@@ -10,6 +10,7 @@ from tcptune.ir.mapping import Mapping, pair
 from tcptune.ir.ops import Op, ToTrf, ToVrf
 from tcptune.ir.types import DType, StreamType, TensorType, dtype
 from tcptune.model.engines.collect import flit_elements
+from tcptune.model.engines.fetch_adapter import ZERO_POINTS
 from tcptune.model.hardware import Hardware
 from tcptune.model.numerics import packing_bits
 from tcptune.model.stage import ChainEnv, StageCost, Step
@@ -22,9 +23,6 @@ TRF_DTYPES = ("i4", "i8", "f8e4m3", "f8e5m2", "bf16")
 
 VRF_DTYPES = ("i32", "f32")
 """Types of the Vector Engine, the only ones the VRF holds (VRF-003)."""
-
-PROMOTED = {"i4": "i5", "i8": "i9"}
-"""Type that leaves room for a zero point when an integer is promoted on its way into the TRF (TRF-008)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ class RowPacking:
 
 def row_packing(element: DType, hw: Hardware, promoted: bool = False) -> RowPacking:
     """Elements of one flit in one row; `promoted` integers carry the extra bit of a zero point."""
-    stored = dtype(PROMOTED[element.name]) if promoted else element
+    stored = dtype(ZERO_POINTS[element.name]) if promoted else element
     elements = flit_elements(element, hw)
     used = elements * stored.bits
     return RowPacking(stored, elements, used, hw.trf_row_bits - used)

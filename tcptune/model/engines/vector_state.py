@@ -77,13 +77,15 @@ STAGES = (
 )
 """The stages in pipeline order."""
 
-_NUMBER = {stage.name: number for number, stage in enumerate(STAGES)}
-_STAGE_OF_METHOD = {**{m: s for s in STAGES for m in s.methods}, "vector_fp": STAGES[_NUMBER["Float"]]}
+STAGE_NUMBER = {stage.name: number for number, stage in enumerate(STAGES)}
+"""Place of each stage in the pipeline."""
+
+_STAGE_OF_METHOD = {**{m: s for s in STAGES for m in s.methods}, "vector_fp": STAGES[STAGE_NUMBER["Float"]]}
 
 
 def stage_named(name: str) -> Stage:
     """The stage with this name."""
-    return STAGES[_NUMBER[name]]
+    return STAGES[STAGE_NUMBER[name]]
 
 
 def base_method(op: Op) -> str:
@@ -180,7 +182,7 @@ def enter_stage(state: VectorState, op: Op) -> Stage:
             got=op.NAME,
             also=("VE-004", "VE-011", "STASH-004", "STASH-009") if state.stage == REDUCER else ("VE-011",),
         )
-    here, there = _NUMBER[state.stage], _NUMBER[target.name]
+    here, there = STAGE_NUMBER[state.stage], STAGE_NUMBER[target.name]
     wrong_way = target.way_in != state.way
     if target.name == FILTER and wrong_way:
         raise _stage_violation("VE-014", state, op, target, ("VE-011", "VE-012"))
@@ -212,7 +214,7 @@ def _stage_violation(rule: str, state: VectorState, op: Op, target: Stage, also:
 
 def allowed_methods(state: VectorState) -> tuple[str, ...]:
     """Methods of the chain that may follow, in pipeline order (VE-011)."""
-    here = _NUMBER[state.stage]
+    here = STAGE_NUMBER[state.stage]
     found = [
         method
         for number, stage in enumerate(STAGES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from tcptune.errors import RuleViolation
 from tcptune.model.hardware import RNGD, Hardware
@@ -45,6 +46,11 @@ def decode(offset: int, hw: Hardware = RNGD) -> SliceAddress:
     word, byte = divmod(offset, hw.dm_word_bytes)
     row, bank = divmod(word, hw.dm_banks_per_slice)
     return SliceAddress(byte, bank, row)
+
+
+def bank_of(address: Any, hw: Hardware = RNGD) -> Any:
+    """Bank of a byte address of a slice, or of an array of them (DM-004)."""
+    return address // hw.dm_word_bytes % hw.dm_banks_per_slice
 
 
 @dataclass(frozen=True, slots=True)
