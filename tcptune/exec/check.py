@@ -23,6 +23,7 @@ from tcptune.ir.types import StreamType, TensorType
 from tcptune.ir.vector_operands import Branched, Operand, TernaryOperand, VrfOperand
 from tcptune.ir.vector_ops import OperandFields
 from tcptune.model.hardware import RNGD, Hardware
+from tcptune.model.memory import dm
 from tcptune.model.pipeline import Chain, check_chain
 from tcptune.model.stage import ChainEnv
 
@@ -55,14 +56,7 @@ def require_placement(name: str, type_: TensorType, chips: int, hw: Hardware = R
                     nearest=nearest,
                     also=also,
                 )
-        if type_.element_bytes > hw.dm_bytes_per_slice:
-            raise RuleViolation(
-                "DM-003",
-                f"{name} needs {type_.element_bytes:,} B a slice",
-                expected=f"at most {hw.dm_bytes_per_slice:,} B",
-                got=f"{type_.element_bytes:,} B",
-                also=("HW-003", "MAP-033"),
-            )
+        dm.check_capacity(type_.element_bytes, hw, name)
     if type_.tier in ("Dm", "Hbm") and type_.chip.size != chips:
         raise RuleViolation(
             "HW-008",

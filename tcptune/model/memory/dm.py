@@ -145,14 +145,17 @@ def check_starvation(consecutive_accesses: int, hw: Hardware = RNGD) -> int:
     return wait
 
 
-def check_capacity(element_bytes: int, hw: Hardware = RNGD) -> None:
-    """Raises:
-    RuleViolation: DM-003 where one slice cannot hold so many bytes.
+def check_capacity(element_bytes: int, hw: Hardware = RNGD, name: str = "the tensor") -> None:
+    """Refuses a DM tensor of more bytes a slice than a slice has.
+
+    Raises:
+        RuleViolation: DM-003.
     """
     if element_bytes > hw.dm_bytes_per_slice:
         raise RuleViolation(
             "DM-003",
-            f"{element_bytes} bytes a slice do not fit into the {hw.dm_bytes_per_slice} bytes of a slice",
-            got=element_bytes,
-            expected=f"at most {hw.dm_bytes_per_slice}",
+            f"{name} needs {element_bytes:,} B a slice",
+            expected=f"at most {hw.dm_bytes_per_slice:,} B",
+            got=f"{element_bytes:,} B",
+            also=("HW-003", "MAP-033"),
         )
