@@ -178,6 +178,7 @@ def _gather(checker: Checker, step: s.DmaGatherScaled | s.DmaGatherUnscaled) -> 
         raise RuleViolation(
             "GATHER-005", message, expected=checker.hw.legal_slice_sizes, got=dest.slice, also=("HW-007", "MAP-031", "MOVE-007", "TU-007")
         )
+    _check_one_copy(dest)
     checker.require_placement(step.let, dest)
     gather_axes(table.type, dest, index.type)
     return CheckedStep(step, (table, index), Bound(step.let, dest, step.let))
@@ -190,6 +191,26 @@ def _check_index_bytes(index: Bound, hw: Hardware) -> None:
         raise RuleViolation(
             "GATHER-003", message, expected=f"at most {hw.unscaled_index_bytes} B of index", got=index.type.dtype.bytes_of(entries)
         )
+
+
+def _check_one_copy(dest: TensorType) -> None:
+    """A gather writes every row once: what the destination calls copies would hold nothing known.
+
+    Raises:
+        RuleViolation: GATHER-005.
+    """
+    for level in ("cluster", "slice", "element"):
+        held: Mapping = getattr(dest, level)
+        copies = next((term for term in held.terms() if not term.axes and term.live_size > 1), None)
+        if copies is not None:
+            raise RuleViolation(
+                "GATHER-005",
+                f"a gather writes one copy, but {level} [{held}] names {copies.live_size}",
+                got=held,
+                expected=f"axes of the index or the table, idle places as 1 # {copies.size}",
+                nearest="give the index a real partition along this level, or copy the result with a DMA",
+                also=("GATHER-003",),
+            )
 
 
 def gather_axes(table: TensorType, result: TensorType, index: TensorType) -> tuple[str, ...]:

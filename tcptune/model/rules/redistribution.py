@@ -228,7 +228,8 @@ RULES = (
     Rule(
         "GATHER-005",
         "Placing the gather axis",
-        "It is split over Slice and Element with the payload in Element; the slices number 64, 128 or 256.",
+        "It is split over Slice and Element with the payload in Element; the slices number 64, 128 or 256. "
+        "A gather writes one copy of a row: where the destination is a broadcast, the other copies would hold garbage.",
         "612 rows over 306 slices",
         "pad the rows so that 64, 128 or 256 slices share them",
         _INDIRECT,
