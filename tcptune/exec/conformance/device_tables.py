@@ -24,19 +24,33 @@ GIB, MIB = 2**30, 2**20
 def expect_facts(case: Case, derived: list[dict[str, Any]]) -> None:
     """Compares the rows of a table cell by cell for the names that the model derives; other cells explain in words.
 
+    A row is compared with the derived row of the same first cell (its key); a table may list some of the rows, in any order.
+
     Raises:
-        Mismatch: another number of rows, or a cell that differs.
+        Mismatch: no such row, a row twice, or a cell that differs.
     """
-    rows = case["rows"]
-    if len(rows) != len(derived):
-        raise Mismatch(f"got {len(derived)} rows, expected {len(rows)}")
-    unknown = {name for got in derived for name in got} - {name for row in rows for name in row}
-    if unknown:
-        raise Mismatch(f"no row has {', '.join(sorted(unknown))}")
-    for number, (got, want) in enumerate(zip(derived, rows, strict=True)):
-        for name, value in got.items():
-            if name in want and not matches(value, want[name]):
-                raise Mismatch(f"row {number}, {name}: got {value!r}, expected {want[name]!r}")
+    left = list(derived)
+    for number, want in enumerate(case["rows"]):
+        got = min(_candidates(left, want), key=lambda row: len(_differences(row, want)), default=None)
+        if got is None:
+            raise Mismatch(f"the table has no row {want!r}")
+        for name in _differences(got, want):
+            raise Mismatch(f"row {number}, {name}: got {got[name]!r}, expected {want[name]!r}")
+        left.remove(got)
+    if case.get("complete") and left:
+        raise Mismatch(f"{len(case['rows'])} rows, the table has {len(derived)}")
+
+
+def _candidates(derived: list[dict[str, Any]], want: dict[str, Any]) -> list[dict[str, Any]]:
+    """Derived rows with the key of `want`; where it has none, the next one."""
+    keys = [next(iter(row)) for row in derived]
+    if any(key in want for key in keys):
+        return [row for row, key in zip(derived, keys, strict=True) if key in want and matches(row[key], want[key])]
+    return derived[:1]
+
+
+def _differences(got: dict[str, Any], want: dict[str, Any]) -> list[str]:
+    return [name for name, value in got.items() if name in want and not matches(value, want[name])]
 
 
 def _row_switch_cycles() -> list[int]:
