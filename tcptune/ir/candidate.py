@@ -34,7 +34,6 @@ class Knobs:
         staging: context that fills the register file, ``sub`` or ``main``.
         gather: ``none``, ``exchange`` (swap slice and time digits) or ``collect`` (all to one slice of each ring), before the store.
         gather_ring: positions of the innermost output axis that one slice receives from others.
-        split_k: ``reduce`` (the Inter-Slice Reducer sums partial results of slices); only with summed axes over Slice.
     """
 
     stationary: int = 1
@@ -50,7 +49,6 @@ class Knobs:
     staging: str = "sub"
     gather: str = "none"
     gather_ring: int = 1
-    split_k: str = "reduce"
 
     def to_json(self) -> dict[str, Any]:
         return {f.name: list(v) if isinstance(v := getattr(self, f.name), tuple) else v for f in dataclasses.fields(self)}

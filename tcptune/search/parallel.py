@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 from collections.abc import Mapping as Dict
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -102,6 +103,7 @@ _worker_space: Space | None = None
 
 def _start_worker(workload: Workload, profile: str) -> None:
     global _worker_space
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's business
     _worker_space = Space(workload, profile)
     _worker_space.bounds  # noqa: B018 - builds the tables once
 
