@@ -30,6 +30,7 @@ from tcptune.model.hardware import RNGD
 from tcptune.search.parallel import kernel_hash
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
 from tcptune.search.tuner import REPORTED, Progress, check_options
+from tcptune.solver.bounds import transfer_floor
 from tcptune.solver.pricing import FixedCosts
 
 MOST_PADDING = 1.5
@@ -74,8 +75,7 @@ class VectorTuner:
     def __post_init__(self) -> None:
         check_options(self.trials, self.seed, self.jobs, self.time_limit)
         self.profile = profile_named(self.profile).name
-        fixed = FixedCosts.of(self.profile)
-        self._floor = fixed.start + fixed.sync + fixed.vector_pass
+        self._floor = lower_bound(self.workload, self.profile)
         self._found: dict[str, _Found] = {}
         self._rejections: dict[str, int] = {}
         self._duplicates = 0
@@ -106,7 +106,7 @@ class VectorTuner:
                     self.progress(Progress(tried, tried, self.trials, best, self._floor, time.monotonic() - started))
         except KeyboardInterrupt:
             stopped = "interrupt"
-        return self._result(stopped, len(candidates) - tried, started)
+        return self._result(stopped, started)
 
     def _try(self, candidate: Candidate, trial: int, started: float) -> None:
         try:
@@ -143,7 +143,7 @@ class VectorTuner:
 
     # result
 
-    def _result(self, stopped: str, left: int, started: float) -> SearchResult:
+    def _result(self, stopped: str, started: float) -> SearchResult:
         top = self._top()
         if not top:
             refused = ", ".join(f"{rule} ({count})" for rule, count in sorted(self._rejections.items())) or "nothing was tried"
@@ -163,7 +163,7 @@ class VectorTuner:
             default=self._default(),
             what_default=WORDS.get(self.workload.kind(), FLOAT_WORDS),
             oracle=OracleSummary.of(self._verified.values()),
-            fates=Fates(left, self._duplicates, sum(self._rejections.values()), len(self._found)),
+            fates=Fates(0, self._duplicates, sum(self._rejections.values()), len(self._found)),
             rejections=dict(self._rejections),
             trace=tuple(self._trace),
             stopped=stopped,
@@ -202,6 +202,20 @@ class VectorTuner:
         except TcptuneError:
             return None
         return self._plan(candidate, compiled) if self._passes(kernel_hash(compiled.kernel), compiled) else None
+
+
+def lower_bound(workload: Workload, profile: str) -> int:
+    """Cycles that every plan takes: launch, a load and a store of all lines over all engines, one pass between them, the closing sync.
+
+    Lines go out at the cheapest rate (VT-021), and every slice has its share of the values (VT-004, VT-005).
+    """
+    fixed, timing = FixedCosts.of(profile), profile_named(profile).dma
+    values = math.prod(workload.size(axis) for axis in workload.axes)
+    results = math.prod(workload.size(axis) for axis in workload.output)
+    load = transfer_floor(values * workload.dtype.bits / 8, timing, store=False)
+    store = transfer_floor(results * workload.out_dtype.bits / 8, timing, store=True)
+    flits = values / (RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.vector_ways[0])
+    return math.floor(fixed.start + load + min(fixed.vector_pass, fixed.copy_pass) + flits + store + fixed.sync)
 
 
 # the space

@@ -69,6 +69,13 @@ def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) ->
     return Bounds((distinct[0], distinct[1]), plain, store, np.floor(total).astype(np.int64))
 
 
+def transfer_floor(moved_bytes: float, timing: DmaTiming, *, store: bool) -> float:
+    """Cycles that a transfer of so many bytes takes at least: its startup, and its lines shared out evenly over all engines of a chip."""
+    lines = moved_bytes / RNGD.request_bytes / (RNGD.engines_per_cluster * RNGD.clusters_per_chip)
+    start = timing.start_store if store else timing.start_load
+    return start.value + timing.issue_far.value * max(0.0, lines - 1)
+
+
 def _cluster_bytes(table: PlacementTable, index: int) -> Floats:
     """Bytes of an operand that each cluster must hold at least once."""
     workload = table.family.workload

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 
-from tcptune.errors import WorkError
+from tcptune.errors import InputError, RuleViolation, WorkError
 from tcptune.exec.check import check_kernel
+from tcptune.exec.compile import compile_kernel
 from tcptune.exec.fill import drawn_inputs
 from tcptune.exec.lower_vector import lower_vector
 from tcptune.exec.oracle import reference, verify
 from tcptune.ir.workload import einsum
 from tcptune.search.entry import tune, tuner_for
 from tcptune.search.tuner import Tuner
-from tcptune.search.vector_search import VectorTuner, candidates_of, default_candidate
+from tcptune.search.vector_search import VectorTuner, candidates_of, default_candidate, lower_bound
 
 PUBLISHED_ADD, PUBLISHED_REDUCE_SUM, PUBLISHED_ROW_SUMS = 12_602, 5_398, 97_673
 
@@ -88,8 +89,30 @@ def test_candidates_cover_the_axes_and_waste_little():
     assert default_candidate(workload).placement.of("i").slice == 128
 
 
+@pytest.mark.parametrize("profile", ["vendor", "manual"])
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [("i->i", {"i": 4096, "epilogue": "relu"}), ("ij->i", {"i": 64, "j": 256}), ("ij->j", {"i": 32, "j": 64, "reduce": "max"})],
+)
+def test_no_plan_of_the_space_is_below_its_lower_bound(text, options, profile):
+    workload = einsum(text, **options)
+    makespans = []
+    for candidate in candidates_of(workload):
+        try:
+            makespans.append(compile_kernel(lower_vector(candidate), profile).makespan)
+        except RuleViolation:
+            continue
+    assert 0.3 * min(makespans) < lower_bound(workload, profile) <= min(makespans)
+
+
+def test_what_the_budget_leaves_is_not_counted_as_pruned():
+    result = tune(einsum("ij->i", i=64, j=256), trials=4)
+    assert result.stopped == "trials"
+    assert (result.fates.pruned, result.fates.enumerated) == (0, 4)
+
+
 def test_an_unknown_option_is_named():
-    with pytest.raises(Exception, match="unknown search option"):
+    with pytest.raises(InputError, match="unknown search option"):
         tune(einsum("i->", i=64), trails=3)
 
 
