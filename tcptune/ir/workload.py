@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tcptune.errors import InputError
+from tcptune.ir.mapping import MAX_SIZE
 from tcptune.ir.types import DType, dtype
 
 BATCH, M, N, K = "batch", "m", "n", "k"
@@ -259,6 +260,8 @@ def _check_sizes(
             raise InputError(f"size of axis {axis!r} must be an integer, got {value!r}")
         if value < 1:
             raise InputError(f"size of axis {axis!r} must be at least 1, got {value}")
+        if value > MAX_SIZE:
+            raise InputError(f"size of axis {axis!r} must be at most 2^62, got one of {value.bit_length()} bits")
     return tuple((a, given[a]) for a in order)
 
 

@@ -41,6 +41,8 @@ class Space:
         Raises:
             WorkError: nothing fits one pass; the message names the memory that is too small.
         """
+        if _largest_tensor_bytes(self.workload) > _CHIP_BYTES:  # also keeps the tables' integers within 64 bits
+            raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
         tables = tuple(t for t in (placement_table(f) for f in families(self.workload)) if t.rows)
         if not tables:
             raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
@@ -104,15 +106,23 @@ class Space:
         return ranked_knobs(self.workload, placement, start, self.fixed, self.profile, below, self.floor(entry), keep)
 
 
+_CHIP_BYTES = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.dm_bytes_per_slice
+"""Data memory of the chip."""
+
+
+def _largest_tensor_bytes(workload: Workload) -> int:
+    """Bytes of the largest operand or of the result; each lies in data memory as a whole during a pass."""
+    operands = [workload.bytes_of(axes, workload.dtype) for axes in workload.inputs]
+    return max(*operands, workload.bytes_of(workload.output, workload.out_dtype))
+
+
 def _what_is_too_small(workload: Workload) -> str:
     """The memory that no placement of the workload respects."""
-    chip = RNGD.clusters_per_chip * RNGD.slices_per_cluster
     needed = sum(workload.bytes_of(axes, workload.dtype) for axes in workload.inputs)
     needed += 2 * workload.bytes_of(workload.output, workload.out_dtype)
-    capacity = chip * RNGD.dm_bytes_per_slice
     smallest = min(workload.bytes_of(axes, workload.dtype) for axes in workload.inputs)
-    if needed > capacity:
-        return f"operands and result need {needed:,} B of data memory, the chip has {capacity:,} B (DM-003)"
+    if needed > _CHIP_BYTES:
+        return f"operands and result need {needed:,} B of data memory, the chip has {_CHIP_BYTES:,} B (DM-003)"
     return (
         f"a slice's part of the smaller operand ({smallest:,} B in all) must fit its register file of {RNGD.trf_bytes_per_slice:,} B "
         f"(TRF-006), and all operands {RNGD.dm_bytes_per_slice:,} B of data memory a slice (DM-003)"

@@ -42,6 +42,21 @@ FILL_STEPS = 40
 STUDY_VERSION = 1
 
 
+def check_options(trials: int, seed: int, jobs: int, time_limit: float | None) -> None:
+    """Refuses what no search can use.
+
+    Raises:
+        InputError: a number that is not whole or too small, or no positive time.
+    """
+    for name, value, least in (("trials", trials, 1), ("seed", seed, 0), ("jobs", jobs, 1)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InputError(f"{name} must be a whole number, got {value!r}")
+        if value < least:
+            raise InputError(f"{name} must be at least {least}, got {value}")
+    if time_limit is not None and not time_limit > 0:  # neither is a NaN
+        raise InputError(f"the time limit must be above 0 s, got {time_limit:g}")
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """State after a step, for a progress display."""
@@ -97,12 +112,7 @@ class Tuner:
     command: str = ""
 
     def __post_init__(self) -> None:
-        if self.trials < 1:
-            raise InputError(f"trials must be at least 1, got {self.trials}")
-        if self.jobs < 1:
-            raise InputError(f"jobs must be at least 1, got {self.jobs}")
-        if self.time_limit is not None and self.time_limit <= 0:
-            raise InputError(f"the time limit must be above 0 s, got {self.time_limit:g}")
+        check_options(self.trials, self.seed, self.jobs, self.time_limit)
         if len(self.workload.inputs) != 2:
             raise InputError(f"{self.workload.text} has one input; the search of contractions takes two")
         self.profile = profile_named(self.profile).name

@@ -68,6 +68,9 @@ BAD_SEARCHES = {
     "output axis that no input has": ["ik,jk->iz", "-s", "i=4", "-s", "j=4", "-s", "k=4", "-s", "z=4"],
     "axis twice in one operand": ["ii,ji->ij", "-s", "i=4", "-s", "j=4"],
     "unknown profile": ["ik,jk->ij", "-s", "i=4", "-s", "j=4", "-s", "k=4", "--profile", "fast"],
+    "size without end": ["ik,jk->ij", "-s", "i=4", "-s", "j=4", "-s", "k=" + "9" * 5000],
+    "time limit that is no number": ["ik,jk->ij", "-s", "i=4", "-s", "j=4", "-s", "k=4", "--time-limit", "nan"],
+    "no jobs for one input": ["i->i", "-s", "i=4", "--epilogue", "relu", "--jobs", "0"],
     "no trials": ["ik,jk->ij", "-s", "i=4", "-s", "j=4", "-s", "k=4", "--trials", "0"],
 }
 
