@@ -49,10 +49,6 @@ class EpiloguePass:
         return any(c.stage == _FLOAT for c in self.calls)
 
     @property
-    def uses_stash(self) -> bool:
-        return any(c.raw["op"] == "vector_stash" for c in self.calls)
-
-    @property
     def operands(self) -> tuple[EpilogueOp, ...]:
         """Steps that read a register tensor."""
         return tuple(s for s in self.steps if s.operand)

@@ -8,18 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from tcptune.exec.lower_epilogue import named, operand_dtype, oracle_stages, result_steps
-from tcptune.exec.lower_layout import Layout, hbm_element, remove
+from tcptune.exec.lower_layout import Layout, hbm_input, remove, store_step
 from tcptune.exec.lower_pass import contraction_result, staging_ops
 from tcptune.exec.lower_result import gather_ops, plan_gather
+from tcptune.exec.oracle import FLUSHED
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.placement import Digit, expression, without
-from tcptune.ir.types import DType
 from tcptune.ir.workload import Workload
 
 INPUT_NAMES = ("a", "b")
-SMALLEST_NORMAL = 2.0**-126
-"""Results below it are flushed to zero; the oracle adds the bound of the arithmetic itself (`exec.oracle`)."""
 
 
 def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
@@ -62,36 +60,33 @@ def oracle_text(workload: Workload) -> str:
 
 
 def tolerance(workload: Workload) -> dict[str, Any]:
+    """Integers are exact; of floats the oracle adds the bound of the arithmetic itself, so only what is flushed to zero is stated."""
     if not workload.dtype.is_float:
         return {"form": "exact", "rel": 0, "abs": 0}
-    return {"form": "sum", "rel": 0, "abs": SMALLEST_NORMAL}
+    return {"form": "sum", "rel": 0, "abs": FLUSHED}
 
 
 def _inputs(workload: Workload) -> dict[str, dict[str, str]]:
     """Operands of the einsum, then those of the epilogue, all row-major."""
-    found = {INPUT_NAMES[n]: _input(workload, axes, workload.dtype) for n, axes in enumerate(workload.inputs)}
+    found = {INPUT_NAMES[n]: hbm_input(workload, axes, workload.dtype) for n, axes in enumerate(workload.inputs)}
     for step in named(workload):
         if step.operand:
-            found[step.operand] = _input(workload, step.axes, operand_dtype(workload))
+            found[step.operand] = hbm_input(workload, step.axes, operand_dtype(workload))
     return found
-
-
-def _input(workload: Workload, axes: tuple[str, ...], element: DType) -> dict[str, str]:
-    return {"type": "Hbm", "dtype": element.name, "chip": "1", "element": hbm_element(workload, axes, element, zero=True)}
 
 
 def _load(layout: Layout, index: int) -> list[dict[str, Any]]:
     """The DMA of one operand, and the copy pass that changes its innermost axis where the candidate asks for it."""
-    name, texts, route = INPUT_NAMES[index], layout.texts(index), layout.route(index)
+    name, texts, route = INPUT_NAMES[index], layout.texts(index, stored=True), layout.route(index)
     slices, cluster = expression(route.load_slices, texts), expression(layout.clusters, texts)
-    natural = remove(layout.block(layout.operand(index)), route.spread)
+    natural = remove(layout.held(index), route.spread)
     relaid = layout.candidate.knobs.relayout[index]
     target = f"{name}_rows" if relaid else f"{name}_dm"
     steps: list[dict[str, Any]] = [
         {"let": target, "op": "to_dm", "from": name, "cluster": cluster, "slice": slices, "element": expression(natural, texts)}
     ]
     if relaid:
-        block = remove(layout.block(layout.operand(index), relaid), route.spread)
+        block = remove(layout.held(index, relaid), route.spread)
         word = Digit(relaid, 1, min(layout.word_elements(layout.dtype), layout.in_slice(relaid)))
         flit = layout.flit_elements(layout.dtype)
         time, packet = expression(without(block, word), texts), expression([word], texts)
@@ -120,7 +115,4 @@ def _finish(layout: Layout) -> list[dict[str, Any]]:
             {"let": "g", "context": "main", "begin": "r", "ops": gather_ops(layout, plan_gather(layout, contraction_result(layout)))}
         )
         source = "g"
-    workload = layout.candidate.workload
-    element = hbm_element(workload, workload.output, workload.out_dtype, zero=False)
-    steps.append({"let": "out", "op": "to_hbm", "from": source, "chip": "1", "element": element})
-    return steps
+    return [*steps, store_step(layout.candidate.workload, source)]

@@ -10,7 +10,7 @@ from tcptune.errors import RuleViolation
 from tcptune.exec.epilogue import plan_epilogue
 from tcptune.exec.lower import INPUT_NAMES, oracle_text, tolerance
 from tcptune.exec.lower_epilogue import Steps, named, stage_operand
-from tcptune.exec.lower_layout import Layout, hbm_element
+from tcptune.exec.lower_layout import Layout, hbm_input, store_step
 from tcptune.exec.lower_result import padded_packet
 from tcptune.exec.lower_vector import axis_texts, committed
 from tcptune.ir.candidate import Candidate
@@ -41,23 +41,9 @@ def lower_float(candidate: Candidate, name: str = "kernel") -> Kernel:
         *stage_operand(step, held, layout.slices, layout, texts, workload.dtype),
         {"let": f"{stream}_dm", "op": "to_dm", "from": stream, **place, "element": expression(block, texts)},
         {"let": "r", "context": "main", "begin": f"{stream}_dm", "ops": _pass(layout, step, time, piece)},
-        {
-            "let": "out",
-            "op": "to_hbm",
-            "from": "r",
-            "chip": "1",
-            "element": hbm_element(workload, workload.output, workload.out_dtype, zero=False),
-        },
+        store_step(workload, "r"),
     ]
-    inputs = {
-        INPUT_NAMES[n]: {
-            "type": "Hbm",
-            "dtype": workload.dtype.name,
-            "chip": "1",
-            "element": hbm_element(workload, axes[n], workload.dtype, zero=True),
-        }
-        for n in (0, 1)
-    }
+    inputs = {INPUT_NAMES[n]: hbm_input(workload, axes[n], workload.dtype) for n in (0, 1)}
     return Kernel.from_json(
         {
             "name": name,

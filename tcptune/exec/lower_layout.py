@@ -27,6 +27,17 @@ def hbm_element(workload: Workload, axes: tuple[str, ...], element: DType, *, ze
     return ", ".join(terms)
 
 
+def hbm_input(workload: Workload, axes: tuple[str, ...], element: DType) -> dict[str, str]:
+    """The declaration of a row-major kernel input over `axes`."""
+    return {"type": "Hbm", "dtype": element.name, "chip": "1", "element": hbm_element(workload, axes, element, zero=True)}
+
+
+def store_step(workload: Workload, source: str) -> dict[str, str]:
+    """The store of the result from the DM tensor `source`."""
+    element = hbm_element(workload, workload.output, workload.out_dtype, zero=False)
+    return {"let": "out", "op": "to_hbm", "from": source, "chip": "1", "element": element}
+
+
 @dataclass(frozen=True)
 class Layout:
     """Digits of a candidate. Digit lists are outermost first; *own* axes of an operand are those it has."""
@@ -92,6 +103,8 @@ class Layout:
     @cached_property
     def staging_packet(self) -> Digit:
         axis = self.innermost(self.stationary)
+        if self.is_half_padded(self.stationary, axis):
+            return Digit(axis, 1, self.flit_elements(self.dtype))
         return Digit(axis, 1, self.candidate.placement.of(axis).packet)
 
     @cached_property
@@ -147,20 +160,36 @@ class Layout:
         order = [a for a in axes if a != innermost] + ([innermost] if innermost in axes else [])
         return [Digit(a, 1, self.in_slice(a)) for a in order]
 
-    def texts(self, index: int | None) -> dict[str, AxisText]:
+    def is_half_padded(self, index: int, axis: str) -> bool:
+        """Whether the host pads the rows of a summed axis in this operand, but not in the other: then its placement covers the live ones."""
+        workload = self.candidate.workload
+        if self.roles[axis] != K or self.operand(index)[-1] != axis:
+            return False
+        return workload.row_elements(self.operand(index), self.dtype) > self.candidate.placement.of(axis).padded
+
+    def held(self, index: int, innermost: str = "") -> list[Digit]:
+        """What a slice holds of an operand in data memory: its block, rows that only this operand pads in full."""
+        workload = self.candidate.workload
+        rows = workload.row_elements(self.operand(index), self.dtype)
+        block = self.block(self.operand(index), innermost)
+        return [Digit(d.axis, 1, rows) if self.is_half_padded(index, d.axis) else d for d in block]
+
+    def texts(self, index: int | None, *, stored: bool = False) -> dict[str, AxisText]:
         """How mappings of operand `index` (None: of the result) write each axis.
 
-        A summed axis keeps the host's zero padding where it is the innermost of that operand; the others get top padding.
+        A summed axis keeps the host's zero padding where it is the innermost of that operand (in a stream only where both operands have it,
+        unless `stored`, as data memory has it); the others get top padding.
         """
         workload, placement = self.candidate.workload, self.candidate.placement
         out = {}
         for axis, size in workload.sizes:
             name, padded = axis.upper(), placement.of(axis).padded
             if self.roles[axis] == K:
-                stored = size
-                if index is not None and self.operand(index)[-1] == axis:
-                    stored = workload.row_elements(self.operand(index), self.dtype)
-                out[axis] = AxisText(f"{name} #{{0}} {stored}" if stored > size else name, stored)
+                row = size
+                streamed = index == self.stream and not stored and self.is_half_padded(self.stream, axis)
+                if index is not None and self.operand(index)[-1] == axis and not streamed:
+                    row = workload.row_elements(self.operand(index), self.dtype)
+                out[axis] = AxisText(f"{name} #{{0}} {row}" if row > size else name, row)
             else:
                 out[axis] = AxisText(f"{name} # {padded}" if padded > size else name, padded)
         return out
@@ -242,7 +271,7 @@ def _spread_digits(layout: Layout, index: int, ring: int) -> tuple[Digit, ...]:
             raise RuleViolation("SWITCH-003", "the ring does not hold all lanes", expected=f"a multiple of {lane.extent}", got=ring)
         taken.append(lane)
         left //= lane.extent
-    free = layout.block(layout.operand(index), layout.innermost(index))
+    free = layout.held(index, layout.innermost(index))
     row = layout.operand(index)[-1]
     word = Digit(row, 1, min(layout.word_elements(layout.dtype), layout.in_slice(row)))
     for reserved in (packet, lane, word):

@@ -12,7 +12,7 @@ from typing import Any
 from tcptune.errors import RuleViolation
 from tcptune.exec.epilogue import EpiloguePass, pass_ops, plan_epilogue
 from tcptune.exec.lower_epilogue import named, operand_dtype, oracle_stages, stage_operand
-from tcptune.exec.lower_layout import Layout, hbm_element
+from tcptune.exec.lower_layout import Layout, hbm_input, store_step
 from tcptune.exec.lower_result import padded_packet, write_width
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernel import Kernel
@@ -74,8 +74,7 @@ def lower_vector(candidate: Candidate, name: str = "kernel") -> Kernel:
         ops, held = _elementwise(layout, held, plan, element, target)
         steps.append({"let": f"r{number}", "context": "main", "begin": source, "ops": ops})
         source, element = f"r{number}", layout.accumulator
-    out = hbm_element(workload, workload.output, workload.out_dtype, zero=False)
-    steps.append({"let": "out", "op": "to_hbm", "from": source, "chip": "1", "element": out})
+    steps.append(store_step(workload, source))
     return Kernel.from_json(
         {
             "name": name,
@@ -97,13 +96,10 @@ def oracle_head(workload: Workload) -> str:
 
 
 def _inputs(workload: Workload) -> dict[str, dict[str, str]]:
-    def hbm(axes: tuple[str, ...], element: DType) -> dict[str, str]:
-        return {"type": "Hbm", "dtype": element.name, "chip": "1", "element": hbm_element(workload, axes, element, zero=True)}
-
-    found = {INPUT: hbm(workload.inputs[0], workload.dtype)}
+    found = {INPUT: hbm_input(workload, workload.inputs[0], workload.dtype)}
     for step in named(workload):
         if step.operand:
-            found[step.operand] = hbm(step.axes, operand_dtype(workload))
+            found[step.operand] = hbm_input(workload, step.axes, operand_dtype(workload))
     return found
 
 

@@ -138,11 +138,6 @@ def convert(array: Array, src: DType | str, dst: DType | str) -> Array:
         return rule(contiguous).reshape(values.shape)
 
 
-def has_conversion(src: DType | str, dst: DType | str) -> bool:
-    """Whether any engine converts `src` to `dst`."""
-    return (dtype(src).name, dtype(dst).name) in _CONVERSIONS
-
-
 @cache
 def conversion_table(src: DType, dst: DType) -> Array:
     """Result of every bit pattern of `src` (at most 16 bits wide), indexed by the pattern."""

@@ -9,7 +9,7 @@ import numpy as np
 from tcptune.errors import RuleViolation
 from tcptune.ir.mapping import Pair
 from tcptune.ir.ops import Cast
-from tcptune.ir.types import DType, StreamType, dtype
+from tcptune.ir.types import DType, StreamType
 from tcptune.model.hardware import Hardware
 from tcptune.model.numerics import convert
 from tcptune.model.stage import ChainEnv, StageCost, Step
@@ -76,8 +76,3 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
     missing = step.after.packet.size - step.before.packet.size
     widths = [(0, 0)] * (data.ndim - 1) + [(0, missing)]
     return Values(np.pad(data, widths), np.pad(values.defined, widths))
-
-
-def input_types() -> tuple[DType, ...]:
-    """Types that can enter (CAST-009)."""
-    return tuple(dtype(name) for name in TARGETS)
