@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ SCHEMA = "tcptune/sweep/1"
 STEM = "sweep"
 
 
-def sweep_document(config: Any, runs: Sequence[Run]) -> dict[str, Any]:
-    """The ``sweep/1`` document: the configuration and every result without its kernel text."""
-    return {"schema": SCHEMA, "config": config, "runs": [{"name": run.name, "result": without_kernel(run.result)} for run in runs]}
+def sweep_document(config: Any, runs: Sequence[Run], failed: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The ``sweep/1`` document: the configuration, every result without its kernel text, and why the other searches found nothing."""
+    results = [{"name": run.name, "result": without_kernel(run.result)} for run in runs]
+    failures = [{"name": name, "why": why} for name, why in (failed or {}).items()]
+    return {"schema": SCHEMA, "config": config, "runs": results, "failed": failures}
 
 
 def without_kernel(result: dict[str, Any]) -> dict[str, Any]:
@@ -25,7 +27,9 @@ def without_kernel(result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "best": best}
 
 
-def write_sweep(config: Any, runs: Sequence[Run], folder: Path, title: str = "Sweep") -> dict[str, str]:
+def write_sweep(
+    config: Any, runs: Sequence[Run], folder: Path, title: str = "Sweep", failed: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Writes ``sweep.json``, ``sweep.csv`` and ``sweep.html`` into `folder`; returns their names.
 
     Raises:
@@ -33,5 +37,5 @@ def write_sweep(config: Any, runs: Sequence[Run], folder: Path, title: str = "Sw
     """
     files = write_comparison(runs, folder, title, STEM)
     files["json"] = f"{STEM}.json"
-    write_text(folder / files["json"], json.dumps(sweep_document(config, runs), indent=1) + "\n")
+    write_text(folder / files["json"], json.dumps(sweep_document(config, runs, failed), indent=1) + "\n")
     return files

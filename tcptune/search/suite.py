@@ -17,7 +17,6 @@ The form of a file::
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator
@@ -27,7 +26,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tcptune.errors import InputError
+from tcptune.errors import InputError, WorkError
+from tcptune.ir.files import read_json
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tuner_for
 from tcptune.search.result import SearchResult
@@ -83,6 +83,29 @@ class SuiteRun:
         """What must be equal for a finished search to be this one."""
         kept = {k: self.options[k] for k in ("trials", "seed", "profile")}
         return {"workload": self.workload.to_json(), **kept}
+
+
+@dataclass(frozen=True)
+class SuiteFailure:
+    """A search of a suite that found nothing: no legal plan, or too large."""
+
+    name: str
+    error: WorkError
+
+
+@dataclass(frozen=True)
+class SuiteOutcome:
+    """What became of the searches of a suite, in order.
+
+    Attributes:
+        finished: folders with whole results.
+        failures: searches that found nothing; they do not stop the others.
+        interrupted: whether the user ended it before its last search.
+    """
+
+    finished: tuple[Path, ...]
+    failures: tuple[SuiteFailure, ...]
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -142,13 +165,16 @@ def _expanded(run: _Run) -> Iterator[SuiteRun]:
 
 
 def finished(run: SuiteRun, folder: Path) -> bool:
-    """Whether `folder` holds the whole result of this very search."""
-    try:
-        document = json.loads((folder / RESULT_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    """Whether `folder` holds the whole result of this very search: nothing interrupted it, and its journal is gone."""
+    if (folder / STUDY_FILE).exists():
         return False
-    identity = run.identity()
-    return isinstance(document, dict) and all(document.get(key) == value for key, value in identity.items())
+    try:
+        document = read_json(folder / RESULT_FILE)
+    except InputError:
+        return False
+    if not isinstance(document, dict) or document.get("stopped") == "interrupt":
+        return False
+    return all(document.get(key) == value for key, value in run.identity().items())
 
 
 def run_suite(
@@ -158,8 +184,8 @@ def run_suite(
     *,
     resume: bool = True,
     watch: Callable[[SuiteRun, Progress | None], None] | None = None,
-) -> list[Path]:
-    """Runs every search of a suite; returns the folders of the runs in order.
+) -> SuiteOutcome:
+    """Runs every search of a suite; one that finds nothing is a failure in the outcome, and the others go on.
 
     Args:
         folder: each run gets a folder of its name in it, with its study journal.
@@ -168,13 +194,14 @@ def run_suite(
         watch: called before each search with None (not for kept ones), and with its progress.
 
     Raises:
-        InputError, WorkError: as the first search that fails does; what is finished stays.
+        InputError: a folder or journal cannot be used; what is finished stays.
     """
-    folders = []
+    folders: list[Path] = []
+    failures: list[SuiteFailure] = []
     for run in suite.runs:
         place = folder / run.name
-        folders.append(place)
         if resume and finished(run, place):
+            folders.append(place)
             continue
         journal = place / STUDY_FILE
         _make(place)
@@ -182,12 +209,24 @@ def run_suite(
             journal.unlink(missing_ok=True)
         if watch is not None:
             watch(run, None)
-        result = _search(run, journal, watch)
+        try:
+            result = _search(run, journal, watch)
+        except WorkError as error:
+            failures.append(SuiteFailure(run.name, error))
+            _remove_if_empty(place)
+            continue
         save(result, place)
         if result.stopped == "interrupt":
-            break
+            return SuiteOutcome(tuple(folders), tuple(failures), interrupted=True)
         journal.unlink(missing_ok=True)
-    return folders
+        folders.append(place)
+    return SuiteOutcome(tuple(folders), tuple(failures))
+
+
+def _remove_if_empty(place: Path) -> None:
+    """A search that failed before its first step leaves nothing behind."""
+    if not any(place.iterdir()):
+        place.rmdir()
 
 
 def _make(place: Path) -> None:

@@ -37,3 +37,14 @@ def test_a_bad_sweep_file_is_refused_before_a_search_starts(tmp_path):
         assert run.returncode == 2, (text, run.stderr)
         assert run.stderr.startswith("error") and "Traceback" not in run.stderr
         assert not (tmp_path / "out").exists()
+
+
+def test_a_search_that_finds_nothing_is_listed_and_the_others_are_compared(tmp_path):
+    (tmp_path / "mixed.toml").write_text(CONFIG + '[[run]]\nname = "huge"\neinsum = "i,i->"\nsizes = { i = 10000000000 }\n')
+    run = tcptune("sweep", tmp_path / "mixed.toml", "--out", tmp_path / "out", "--json")
+    assert run.returncode == 1, run.stderr
+    document = json.loads(run.stdout)
+    assert [r["name"] for r in document["runs"]] == ["dot-i64", "dot-i128"]
+    assert [f["name"] for f in document["failed"]] == ["huge"]
+    assert "huge: error: i,i-> is too large for one pass" in run.stderr
+    assert json.loads((tmp_path / "out" / "sweep.json").read_text()) == document

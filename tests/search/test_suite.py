@@ -71,7 +71,7 @@ def test_finished_searches_are_kept_and_changed_ones_run_again(tmp_path, monkeyp
     search = suite_module._search
     monkeypatch.setattr(suite_module, "_search", lambda run, *rest: searched.append(run.name) or search(run, *rest))
     suite = load_suite(written(tmp_path))
-    folders = run_suite(suite, tmp_path / "out", save)
+    folders = run_suite(suite, tmp_path / "out", save).finished
     assert [f.name for f in folders] == searched == ["dot-i32", "dot-i64"]
     run_suite(suite, tmp_path / "out", save)
     assert len(searched) == 2
@@ -87,3 +87,36 @@ def test_an_unwritable_folder_is_a_clear_error(tmp_path):
     blocked.write_text("")
     with pytest.raises(InputError, match="cannot write"):
         run_suite(load_suite(written(tmp_path)), blocked, save)
+
+
+TOO_LARGE = """
+[[run]]
+name = "huge"
+einsum = "i,i->"
+sizes = { i = 10000000000 }
+"""
+
+
+def test_a_search_that_finds_nothing_does_not_stop_the_others(tmp_path):
+    first, then = TEXT.split("[[run]]")
+    suite = load_suite(written(tmp_path, first + TOO_LARGE + "[[run]]" + then))
+    outcome = run_suite(suite, tmp_path / "out", save)
+    assert [f.name for f in outcome.finished] == ["dot-i32", "dot-i64"]
+    ((name, error),) = [(f.name, f.error) for f in outcome.failures]
+    assert name == "huge" and "too large" in error.message
+    assert not (tmp_path / "out" / "huge").exists()
+
+
+def test_an_interrupted_search_is_not_finished_and_goes_on(tmp_path, monkeypatch):
+    suite = load_suite(written(tmp_path))
+
+    def interrupt(run, state):
+        if state is not None and state.makespan is not None:
+            raise KeyboardInterrupt
+
+    outcome = run_suite(suite, tmp_path / "out", save, watch=interrupt)
+    assert outcome.interrupted and not outcome.finished
+    assert json.loads((tmp_path / "out" / "dot-i32" / "result.json").read_text())["stopped"] == "interrupt"
+    again = run_suite(suite, tmp_path / "out", save)
+    assert [f.name for f in again.finished] == ["dot-i32", "dot-i64"]
+    assert json.loads((tmp_path / "out" / "dot-i32" / "result.json").read_text())["stopped"] != "interrupt"
