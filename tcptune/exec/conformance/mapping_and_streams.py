@@ -34,7 +34,12 @@ ACCESS = {PadKind.TOP: (True, "arbitrary"), PadKind.ZERO: (True, "0 (recorded"),
 def sequencer_access(case: Case) -> None:
     params = case["params"]
     config = SequencerConfig(tuple(Entry(*e) for e in params["entries"]), params["packet_size"])
-    expect_derived(case, config.to_json())
+
+    def run() -> dict[str, Any]:
+        config.check_limits()
+        return {**config.to_json(), "accesses_per_packet": config.packet_size // config.access_size}
+
+    _expect(case, run)
 
 
 @cost("flit_waste")
