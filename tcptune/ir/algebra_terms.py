@@ -116,10 +116,12 @@ def digits_used_once(m: Mapping) -> bool:
     """Whether no digit of an axis or operand occurs twice, operands inside operands included."""
     used: dict[Mapping, list[tuple[int, int]]] = {}
     seen: set[Mapping] = set()
+    undivided: set[Mapping] = set()
     waiting = [m]
     while waiting:
         node = waiting.pop()
         while isinstance(node, (Padding, Resize)):
+            undivided.add(operand_key(node))
             node = node.inner
         if isinstance(node, Pair):
             waiting += (node.left, node.right)
@@ -130,7 +132,9 @@ def digits_used_once(m: Mapping) -> bool:
                 used.setdefault(operand, []).append((weight, weight * node.size))
             if not isinstance(operand, Symbol) and operand not in seen:
                 seen.add(operand)
-                waiting.append(operand)
+                waiting.append(operand.inner if isinstance(operand, (Padding, Resize)) else operand)
+    if any(operand in used for operand in undivided):  # once whole, once in digits
+        return False
     for spans in used.values():
         spans.sort()
         if any(low < high for (_, high), (low, _) in pairwise(spans)):

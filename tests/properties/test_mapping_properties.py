@@ -140,7 +140,7 @@ def test_dividing_out_a_part_leaves_the_rest(data):
     except RuleViolation:
         return
     assert part.size * rest.size == m.size
-    assert oracle.held(pair(part, rest)) == oracle.held(m)
+    assert oracle.held(pair(simplify(part), rest)) == oracle.held(m)  # simplified: both must write an operand alike
     assert m.contains(part)
 
 
