@@ -22,6 +22,7 @@ from tcptune.exec.impose import imposed_ranks
 from tcptune.exec.interpret import RunResult, run_kernel
 from tcptune.exec.oracle import Verification, has_oracle, verify
 from tcptune.exec.schedule_json import read_schedule, write_schedule
+from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import Unpriced
 
 
@@ -129,4 +130,4 @@ def print_summary(name: str, compiled: Compiled | None, unscheduled: str, result
             cycles = f"{operation.end - operation.begin:,}"
             table.add_row(f"{operation.begin:,}", f"{operation.end:,}", cycles, operation.kind, operation.id, ", ".join(operation.contexts))
     console.print(table)
-    console.print(f"makespan {compiled.makespan:,} cycles ({compiled.makespan / 1000:.1f} µs at 1 GHz)")
+    console.print(f"makespan {compiled.makespan:,} cycles ({compiled.makespan / RNGD.clock_ghz / 1000:.1f} µs at {RNGD.clock_ghz:g} GHz)")

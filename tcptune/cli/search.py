@@ -10,17 +10,16 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from tcptune.cli.output import note, print_document
+from tcptune.cli.progress import search_progress
 from tcptune.errors import InputError
 from tcptune.ir.files import require_writable
 from tcptune.ir.workload import Workload, einsum
 from tcptune.reports.folder import write_result
 from tcptune.search.entry import AnyTuner, tuner_for
 from tcptune.search.result import SearchResult
-from tcptune.search.tuner import Progress as TunerProgress
 
 app = typer.Typer(no_args_is_help=True, help="Search the fastest kernel for a workload.")
 
@@ -105,14 +104,8 @@ def folder_name(workload: Workload) -> str:
 
 def run_with_progress(tuner: AnyTuner) -> SearchResult:
     """Runs the search; a terminal sees a progress bar on standard error. An interrupt ends it with the best so far."""
-    columns = (TextColumn("search"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("pricing placements", total=tuner.trials)
-
-        def show(state: TunerProgress) -> None:
-            best = "none yet" if state.makespan is None else f"{state.makespan:,}"
-            bar.update(task, completed=state.trials, total=state.budget, description=f"best {best}, bound {state.bound:,} cycles")
-
+    with search_progress() as (begin, show):
+        begin("search", tuner.trials)
         tuner.progress = show
         result = tuner.run()
     if result.stopped == "interrupt":
