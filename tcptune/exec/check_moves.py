@@ -110,6 +110,7 @@ def _redistribute(checker: Checker, step: s.Redistribute) -> CheckedStep:
     levels: dict[str, Any] = {n: m for n in ("chip", "cluster", "slice") if (m := getattr(step, n)) is not None}
     dest = replace(result, element=step.element, **levels)
     checker.require_placement(step.let, dest)
+    _check_same_digits(step, route, dest)
     transfer = _relayout(route.footprint, dest, step.context)
     return CheckedStep(step, (source,), Bound(step.let, dest, step.let), transfers=(transfer,), route=route)
 
@@ -119,9 +120,29 @@ def _into_view(checker: Checker, step: s.Redistribute, source: Bound, route: Rou
         raise InputError("redistribute to_dm_view needs into")
     tensor = checker.scope.find(step.into.tensor)
     view = check_views.tile_of(tensor, step.into.tile, checker.start_values(step.into.tile.start), f"{tensor.name} tile")
+    _check_same_digits(step, route, view.type)
     transfer = _relayout(route.footprint, view.type, step.context)
     check_tile_starts(source.type, view.type, _element_starts(checker, source), _element_starts(checker, view))
     return CheckedStep(step, (source,), target=view, transfers=(transfer,), route=route)
+
+
+def _check_same_digits(step: s.Redistribute, route: Route, dest: TensorType) -> None:
+    """A digit that the plan took out does not come back: every position of it would hold the one coordinate that was kept.
+
+    Raises:
+        RuleViolation: REDIST-011.
+    """
+    left = carried_digits(tuple(m for _, m in route.result.levels))
+    named = carried_digits(tuple(m for _, m in dest.levels))
+    for axis in sorted({axis for entry in step.plan if entry.axis is not None for axis in entry.axis.axes}):
+        if axis in named and named[axis] != left.get(axis):
+            raise RuleViolation(
+                "REDIST-011",
+                f"the plan keeps one coordinate of {axis}, the destination [{dest.element}] names it again",
+                got=dest.element,
+                expected=f"a relayout of [{route.result.element}]",
+                also=("DMA-002",),
+            )
 
 
 def _relayout(footprint: TensorType, dest: TensorType, context: str) -> Any:
