@@ -137,6 +137,23 @@ def check_totals(case: Case) -> None:
     _expect_named(case, "quantity", {"HBM lower bound at 1.5 TB/s, one chunk": bound}, "value_microseconds")
 
 
+@table("vector_stages")
+def check_vector_stages(case: Case) -> None:
+    """Constants and sizes of the norms, the softmax and the rotary embedding between the contractions (XFMR-008, XFMR-009)."""
+    facts: dict[str, Any] = {
+        "epsilon": step.EPSILON,
+        "scale": 1 / step.LOGIT_DIVISOR,
+        "rope_half": A["D"] // 2,
+        "kv_row_bytes": step.ELEMENT.bytes_of(A["P"]),
+        "query_heads_per_kv_head": A["G"],
+    }
+    for row in case["rows"]:
+        cells = {**facts, "axes": {axis: A[axis] for axis in row.get("axes", {}) if axis in A}}
+        for name, got in cells.items():
+            if name in row and not matches(got, row[name]):
+                raise Mismatch(f"{row.get('stage', row)}: {name}: got {got!r}, expected {row[name]!r}")
+
+
 @table("mnist_workload")
 def check_mnist(case: Case) -> None:
     rows = [

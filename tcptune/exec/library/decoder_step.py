@@ -157,6 +157,12 @@ def per_token(value: dict[str, int], chunks: int = 1) -> int:
     return sum(value[c.name] * c.launches * (chunks if c.per_chunk else 1) for c in CONTRACTIONS)
 
 
+EPSILON = 6.25e-8
+"""Added to a mean square, and to the sum of a softmax (XFMR-009)."""
+
+LOGIT_DIVISOR = 11.313708
+"""Root of the head dimension, by which logits are divided (XFMR-009)."""
+
 MNIST_AXES = {"X": 800, "H": 256, "C": 16}
 MNIST_LAYERS = (("fc1", "X, HX -> H", ("X", "H")), ("fc2", "H, CH -> C", ("H", "C")))
 """The two-layer perceptron of the scheduling chapter (SCHED-019)."""
