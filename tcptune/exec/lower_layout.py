@@ -161,7 +161,7 @@ class Layout:
         return [Digit(a, 1, self.in_slice(a)) for a in order]
 
     def is_half_padded(self, index: int, axis: str) -> bool:
-        """Whether the host pads the rows of a summed axis in this operand, but not in the other: then its placement covers the live ones."""
+        """Whether the host pads rows of a summed axis in this operand, but not in the other: then its placement covers live ones only."""
         workload = self.candidate.workload
         if self.roles[axis] != K or self.operand(index)[-1] != axis:
             return False

@@ -54,7 +54,7 @@ def staging_ops(layout: Layout) -> list[dict[str, Any]]:
     route, texts = layout.route(index), layout.texts(index)
     lane_first = layout.candidate.knobs.spread[index] == "lane" and route.uses_switch
     lane = layout.lane
-    block = without(layout.block(layout.operand(index), layout.innermost(index)), layout.staging_packet)
+    block = without(layout.held(index, layout.innermost(index)), layout.staging_packet)
     in_time = remove(block, route.spread)
     if lane is not None and not lane_first:
         in_time = [lane, *without(in_time, lane)]

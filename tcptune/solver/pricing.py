@@ -138,9 +138,9 @@ def load_cycles(layout: Layout, index: int, profile: str) -> int:
     """
     workload, route = layout.candidate.workload, layout.route(index)
     axes = layout.operand(index)
-    element = remove(layout.block(axes), route.spread)
+    element = remove(layout.held(index), route.spread)
     if is_ragged(layout, axes, workload.dtype):
-        texts, hbm = layout.texts(index), hbm_element(workload, axes, workload.dtype, zero=True)
+        texts, hbm = layout.texts(index, stored=True), hbm_element(workload, axes, workload.dtype, zero=True)
         levels = tuple(expression(digits, texts) for digits in (layout.clusters, route.load_slices, element))
         return _proven_cycles(Axes({a.upper(): n for a, n in workload.sizes}), workload.dtype, hbm, levels, False, profile)
     row = pitches(axes, dict(workload.sizes), workload.row_elements(axes, workload.dtype))
@@ -180,14 +180,14 @@ def relayout_cycles(layout: Layout, index: int, fixed: FixedCosts) -> int:
     """A copy pass that reads element by element (SEQ-016) what the load left in a slice."""
     if not layout.candidate.knobs.relayout[index]:
         return 0
-    held = remove(layout.block(layout.operand(index)), layout.route(index).spread)
+    held = remove(layout.held(index), layout.route(index).spread)
     return fixed.copy_pass + positions(held)
 
 
 def staging_cycles(layout: Layout, fixed: FixedCosts) -> int:
     """VT-001; on Main the fetch moves a flit a cycle."""
     route, packet = layout.route(layout.stationary), layout.staging_packet
-    held = positions(layout.block(layout.operand(layout.stationary)))
+    held = positions(layout.held(layout.stationary))
     flits = held // packet.extent * _flits(layout, packet.extent, layout.dtype)
     fetched = flits // route.ring_outer
     ring = route.ring_outer * route.ring_inner if route.uses_switch else 0
