@@ -149,6 +149,8 @@ class VectorTuner:
             refused = ", ".join(f"{rule} ({count})" for rule, count in sorted(self._rejections.items())) or "nothing was tried"
             raise WorkError(f"no legal plan found for {self.workload.text}", hint=f"refused by: {refused}")
         proven = stopped == "proven" and "ORACLE" not in self._rejections
+        if self._floor > top[0].makespan:
+            raise WorkError(f"internal: the lower bound {self._floor} is above the makespan {top[0].makespan}")
         bound = top[0].makespan if proven else self._floor
         return SearchResult(
             workload=self.workload.to_json(),
@@ -205,17 +207,21 @@ class VectorTuner:
 
 
 def lower_bound(workload: Workload, profile: str) -> int:
-    """Cycles that every plan takes: launch, a load and a store of all lines over all engines, one pass between them, the closing sync.
+    """Cycles that every plan takes: launch, a load of each input, one pass, a store, the closing sync.
 
-    Lines go out at the cheapest rate (VT-021), and every slice has its share of the values (VT-004, VT-005).
+    All lines of a transfer go out over all engines at the cheapest rate (VT-021); the pass streams one input past every slice's share
+    of it (VT-004, VT-005).
     """
     fixed, timing = FixedCosts.of(profile), profile_named(profile).dma
-    values = math.prod(workload.size(axis) for axis in workload.axes)
-    results = math.prod(workload.size(axis) for axis in workload.output)
-    load = transfer_floor(values * workload.dtype.bits / 8, timing, store=False)
-    store = transfer_floor(results * workload.out_dtype.bits / 8, timing, store=True)
-    flits = values / (RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.vector_ways[0])
-    return math.floor(fixed.start + load + min(fixed.vector_pass, fixed.copy_pass) + flits + store + fixed.sync)
+
+    def values(axes: tuple[str, ...]) -> int:
+        return math.prod(workload.size(axis) for axis in axes)
+
+    loads = sum(transfer_floor(values(axes) * workload.dtype.bits / 8, timing, store=False) for axes in workload.inputs)
+    store = transfer_floor(values(workload.output) * workload.out_dtype.bits / 8, timing, store=True)
+    lanes = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.vector_ways[0]
+    flits = min(values(axes) for axes in workload.inputs) / lanes
+    return math.floor(fixed.start + loads + min(fixed.vector_pass, fixed.copy_pass) + flits + store + fixed.sync)
 
 
 # the space

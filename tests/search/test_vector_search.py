@@ -7,6 +7,7 @@ from tcptune.errors import InputError, RuleViolation, WorkError
 from tcptune.exec.check import check_kernel
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.fill import drawn_inputs
+from tcptune.exec.lower_float import lower_float
 from tcptune.exec.lower_vector import lower_vector
 from tcptune.exec.oracle import reference, verify
 from tcptune.ir.workload import einsum
@@ -92,14 +93,20 @@ def test_candidates_cover_the_axes_and_waste_little():
 @pytest.mark.parametrize("profile", ["vendor", "manual"])
 @pytest.mark.parametrize(
     ("text", "options"),
-    [("i->i", {"i": 4096, "epilogue": "relu"}), ("ij->i", {"i": 64, "j": 256}), ("ij->j", {"i": 32, "j": 64, "reduce": "max"})],
+    [
+        ("i->i", {"i": 4096, "epilogue": "relu"}),
+        ("ij->i", {"i": 64, "j": 256}),
+        ("ij->j", {"i": 32, "j": 64, "reduce": "max"}),
+        ("ik,jk->ij", {"i": 16, "j": 32, "k": 64, "dtype": "f32"}),
+    ],
 )
 def test_no_plan_of_the_space_is_below_its_lower_bound(text, options, profile):
     workload = einsum(text, **options)
+    lowering = lower_vector if len(workload.inputs) == 1 else lower_float
     makespans = []
     for candidate in candidates_of(workload):
         try:
-            makespans.append(compile_kernel(lower_vector(candidate), profile).makespan)
+            makespans.append(compile_kernel(lowering(candidate), profile).makespan)
         except RuleViolation:
             continue
     assert 0.3 * min(makespans) < lower_bound(workload, profile) <= min(makespans)
