@@ -316,7 +316,11 @@ def gathered(table: Values, table_type: TensorType, index: Values, index_type: T
 def scattered(
     source: Values, source_type: TensorType, index: Values, index_type: TensorType, into: Values, into_type: TensorType
 ) -> Values:
-    """``into[index[k] / row_bytes, payload] = source[k, payload]``; other rows keep their value (GATHER-004)."""
+    """``into[index[k] / row_bytes, payload] = source[k, payload]``; other rows keep their value (GATHER-004).
+
+    A row that two sources write with different values is undefined (GATHER-006), everything is once an index names no row: nobody says
+    where that write lands.
+    """
     held = _sizes(source_type)
     (axis,) = (a for a in _sizes(into_type) if a not in held)
     sizes = _sizes(source_type, index_type, into_type)
@@ -330,8 +334,14 @@ def scattered(
     rows, good = _rows(numbers, row_bytes, sizes[axis])
     target = _by_coordinates(into_type, into, (axis, *payload), sizes)
     at = tuple(a[good] for a in (rows, *(cells.coords[a][live] for a in payload)))
-    target.data[at] = source.data[live][good]
+    written = source.data[live][good]
+    target.data[at] = written
     target.defined[at] = source.defined[live][good]
+    kept = target.data[at]
+    clash = (kept != written) & ((kept == kept) | (written == written))
+    target.defined[tuple(a[clash] for a in at)] = False
+    if not good.all():
+        target.defined[...] = False
     places = cells_of(into_type)
     where = tuple(places.coords[a] for a in (axis, *payload))
     return Values(np.where(places.live, target.data[where], into.data), np.where(places.live, target.defined[where], into.defined))

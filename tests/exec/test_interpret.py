@@ -9,6 +9,7 @@ from tcptune.exec.check import check_kernel
 from tcptune.exec.fill import cells_of, declared_inputs, formula
 from tcptune.exec.interpret import run_kernel
 from tcptune.exec.library import double_buffer
+from tcptune.ir.kernel import Kernel
 from tcptune.model.values import Values
 
 WHOLE = {"cluster": "1 # 2", "slice": "1 # 256"}
@@ -124,6 +125,34 @@ def test_a_row_outside_the_table_is_undefined():
     index = b.input("index", "Hbm", "i32", element="G", fill="8 * G")
     out = table.dma_gather_scaled(index, cluster="1 # 2", slice="G", element="V", let="out")
     assert run(b, out).undefined_reads == (256 - 4) * 2
+
+
+def scatter_rows(index):
+    """64 rows of two i32 scattered over 80; row k holds 100 + k."""
+    axes = {"K": 64, "V": 2, "C": 80}
+    source = {"type": "Dm", "dtype": "i32", "chip": "1", "cluster": "1 # 2", "slice": "K # 256", "element": "V", "fill": "100 + K"}
+    inputs = {
+        "d": source,
+        "index": {"type": "Hbm", "dtype": "i32", "chip": "1", "element": "K", "fill": index},
+        "out": {"type": "Hbm", "dtype": "i32", "chip": "1", "element": "C, V", "fill": "C"},
+    }
+    steps = [{"op": "dma_scatter", "from": "d", "key": "K", "index": "index", "into": "out"}]
+    kernel = Kernel.from_json({"id": "k", "axes": axes, "chips": 1, "inputs": inputs, "steps": steps, "output": "out"})
+    return run_kernel(check_kernel(kernel), declared_inputs(kernel))
+
+
+def test_rows_that_no_index_names_keep_their_value():
+    result = scatter_rows("8 * (K + 10)")
+    assert result.undefined_reads == 0
+    assert contents(result, "out") == {(c, v): 90 + c if 10 <= c < 74 else c for c in range(80) for v in range(2)}
+
+
+def test_a_row_written_twice_with_different_values_is_undefined():
+    assert scatter_rows("8 * (K - K % 2)").undefined_reads == 32 * 2
+
+
+def test_a_scatter_to_a_row_that_is_none_leaves_nothing_known():
+    assert scatter_rows("8 * (K + 17)").undefined_reads == 80 * 2
 
 
 def test_inputs_are_checked():
