@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.mapping import Mapping
+from tcptune.ir.mapping import Mapping, Padding
 from tcptune.ir.types import StreamType
 from tcptune.ir.vector_ops import VectorInterSliceReduce
 from tcptune.model.engines.vector_pair import require_single
@@ -130,6 +130,7 @@ def _check_fill(stream: StreamType, op: VectorInterSliceReduce, ratio: int, fill
                 f"the reduced factors are the innermost ones of {stream.slice}, and {axis} moves",
                 expected="kept factors outermost, in place",
                 got=str(op.slice),
+                also=("XSR-002",),
             )
         elsewhere = [level for level in ("packet", "cluster", "chip") if axis in getattr(stream, level).axes]
         if elsewhere and axis not in stream.time.axes:
@@ -146,8 +147,10 @@ def _is_promotable(stream: StreamType, axis: str) -> bool:
 
 
 def _check_time(stream: StreamType, op: VectorInterSliceReduce, fill: Mapping) -> None:
+    """Time without the promoted factors; a promoted factor may be padded, ``S # 4`` being ``[1 # 2, S]`` for S of 2."""
     rest = stream.time
-    for factor in fill.terms():
+    for term in fill.terms():
+        factor = term.inner if isinstance(term, Padding) else term
         if not any(axis in stream.time.axes for axis in factor.axes):
             continue
         if not rest.contains(factor):
