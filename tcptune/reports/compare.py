@@ -6,7 +6,6 @@ A sweep's table is the same comparison over the runs of the sweep.
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from tcptune.reports.result_view import placement_words, workload_words
 from tcptune.reports.schedule_analysis import Analysis, analyse
 from tcptune.reports.tables import Column, columns, csv_text, text_table
 from tcptune.reports.timeline import timeline
-from tcptune.search.result import SCHEMA
+from tcptune.search.result import SCHEMA, kernel_hash
 
 NEAR_THE_END = 1.05
 """A plan within this factor of the final makespan counts as found."""
@@ -121,10 +120,9 @@ class Run:
         return None
 
     def kernel_hash(self) -> str:
-        """Eight digits of the kernel's text without its name: equal digits, equal kernels."""
-        lines = str(self.best.get("kernel", "")).split("\n")
-        text = "\n".join(line for line in lines if not line.startswith("kernel "))
-        return hashlib.sha256(text.encode()).hexdigest()[:8] if text else ""
+        """The first eight digits of the kernel's hash: equal digits, equal kernels; empty without a kernel."""
+        text = str(self.best.get("kernel", ""))
+        return kernel_hash(text)[:8] if text else ""
 
 
 def _named(schedule: Schedule) -> Schedule:

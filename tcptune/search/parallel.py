@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import signal
 from collections.abc import Mapping as Dict
 from collections.abc import Sequence
@@ -15,9 +14,9 @@ from tcptune.errors import RuleViolation, TcptuneError
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.lower import lower
 from tcptune.ir.candidate import Candidate
-from tcptune.ir.kernel import Kernel
 from tcptune.ir.workload import Workload
 from tcptune.search.knobs import Priced
+from tcptune.search.result import kernel_hash
 from tcptune.search.space import Space
 from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED
 
@@ -41,18 +40,12 @@ class Outcome:
         return cls(**raw)
 
 
-def kernel_hash(kernel: Kernel) -> str:
-    """Hash of what a kernel does: its text without its name."""
-    _, _, body = kernel.to_text().partition("\n")
-    return hashlib.sha256(body.encode()).hexdigest()[:16]
-
-
 def evaluate(candidate: Candidate, profile: str, price: int = 0, seen: Dict[str, int] | None = None) -> Outcome:
     """Compiles one candidate; a refusal is an outcome, not an error. `seen` maps the kernels compiled before to their makespans."""
     document = candidate.to_json()
     try:
         kernel = lower(candidate)
-        digest = kernel_hash(kernel)
+        digest = kernel_hash(kernel.to_text())
         if seen and digest in seen:
             return Outcome(document, DUPLICATE, digest, seen[digest], price)
         compiled = compile_kernel(kernel, profile)

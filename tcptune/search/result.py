@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,12 @@ from tcptune.ir.kernel import Kernel
 from tcptune.ir.schedule import Schedule
 
 SCHEMA = "tcptune/search-result/1"
+
+
+def kernel_hash(text: str) -> str:
+    """Hash of what a kernel does: its text form without the first line, its name."""
+    _, _, body = text.partition("\n")
+    return hashlib.sha256(body.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,7 @@ from tcptune.ir.workload import EpilogueOp, K, Workload
 from tcptune.model.calibration import VENDOR_DMA
 from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
-from tcptune.search.parallel import kernel_hash
-from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
+from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow, kernel_hash
 from tcptune.search.tuner import REPORTED, Progress, check_options
 from tcptune.solver.bounds import transfer_floor
 from tcptune.solver.pricing import FixedCosts
@@ -117,7 +116,7 @@ class VectorTuner:
         except TcptuneError:
             self._refuse("unpriced")
             return
-        digest = kernel_hash(compiled.kernel)
+        digest = kernel_hash(compiled.kernel.to_text())
         if digest in self._found:
             self._duplicates += 1
             return
@@ -203,7 +202,7 @@ class VectorTuner:
             compiled = self._compiled(candidate)
         except TcptuneError:
             return None
-        return self._plan(candidate, compiled) if self._passes(kernel_hash(compiled.kernel), compiled) else None
+        return self._plan(candidate, compiled) if self._passes(kernel_hash(compiled.kernel.to_text()), compiled) else None
 
 
 def lower_bound(workload: Workload, profile: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tcptune.exec.fill import SEED
 from tcptune.exec.oracle import FLUSHED, RESULT_EPSILON, axes_of
 from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.mapping import IDENTITY, Mapping, Padding, PadKind, Symbol
@@ -10,9 +11,6 @@ from tcptune.reports.rust.device import function_name
 from tcptune.reports.rust.layout import Call, Chain, Sequence, binding, statement
 from tcptune.reports.rust.names import Identifiers
 from tcptune.reports.rust.reference import ERROR_FUNCTION, formula_of, power_of_two, reference_lines
-
-SEED = 42
-"""Seed of the random inputs, that of the manual's host programs."""
 
 
 def host_program(kernel: Kernel, output: TensorType, crate: str) -> str:
