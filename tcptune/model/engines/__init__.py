@@ -1,0 +1,1 @@
+"""The engines of the Tensor Unit and the movers, one module each: `HANDLES`, `check` (legality and derivation), `apply` (values)."""
