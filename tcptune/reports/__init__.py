@@ -1,0 +1,1 @@
+"""Results for readers and other tools: documents, pages, tables, pictures, vendor Rust."""
