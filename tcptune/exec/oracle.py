@@ -60,7 +60,7 @@ _MAXIMUM = re.compile(r"maximum" + _NAMES + r"\s+(?P<labels>[A-Za-z ]*->\s*[A-Za
 _PERMUTE = re.compile(r"permute" + _NAMES + r"\s+(?P<labels>[a-z]+\s*->\s*[a-z]+)")
 _FORMULA = re.compile(r"formula\s+(?P<formula>\w+)\s*$")
 _OPERAND = re.compile(r"(bias|residual)\s*:\s*(\w+)\s*\(\s*([a-z]*)\s*\)$")
-_CONSTANT = re.compile(r"(add|mul)\s+([-+0-9.eE]+)$")
+_CONSTANT = re.compile(r"(add|mul)\s+([-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)$")
 
 
 def axes_of(type_: TensorType) -> tuple[str, ...]:
@@ -175,8 +175,10 @@ def reference(kernel: Kernel, inputs: Dict[str, Values], result: int = 0) -> Ref
         (entry,) = _operands(kernel, found, 1)
         before, after = found["labels"].replace(" ", "").split("->")
         axes = axes_of(entry.type)
-        letters = dict(zip(before, _letters(before, axes), strict=True))
-        values = np.transpose(arrays[entry.name], [axes.index(letters[c]) for c in after])
+        places = dict(zip(before, _order(before, axes), strict=True))
+        if sorted(after) != sorted(before):
+            raise InputError(f"the oracle permutes {before!r} into {after!r}", hint="the same labels, each once")
+        values = np.transpose(arrays[entry.name], [places[c] for c in after])
         return Reference(values, np.zeros_like(values))
     return _einsum(kernel, arrays, found, largest=kind == "maximum")
 
@@ -204,6 +206,14 @@ def _letters(labels: str, axes: tuple[str, ...]) -> list[str]:
     return found
 
 
+def _order(labels: str, axes: tuple[str, ...]) -> list[int]:
+    """Places of the labelled axes of an operand, for a transposition into the order of the labels."""
+    letters = _letters(labels, axes)
+    if sorted(letters) != sorted(axes):
+        raise InputError(f"the oracle's labels {labels!r} do not name every axis of the operand once", hint=f"axes: {', '.join(axes)}")
+    return [axes.index(a) for a in letters]
+
+
 def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str], *, largest: bool = False) -> Reference:
     """Sum of products over the axes that the result lacks, or (`largest`) the maximum over them, then the epilogue."""
     inputs_text, output = found["labels"].replace(" ", "").lower().split("->")
@@ -211,13 +221,14 @@ def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str], *, 
     entries = _operands(kernel, found, len(subscripts))
     operands = []
     for labels, entry in zip(subscripts, entries, strict=True):
-        axes = axes_of(entry.type)
-        letters = _letters(labels, axes)
-        operands.append(np.transpose(arrays[entry.name], [axes.index(a) for a in letters]))
+        operands.append(np.transpose(arrays[entry.name], _order(labels, axes_of(entry.type))))
+    sizes = _sizes(subscripts, operands)
+    if len(set(output)) != len(output) or not set(output) <= set(sizes):
+        raise InputError(f"the oracle's result {output!r} names an axis twice, or one that no input has", hint=f"axes: {', '.join(sizes)}")
     spec = f"{','.join(subscripts)}->{output}"
     integer = not entries[0].type.dtype.is_float
     values = _exact_einsum(spec, operands) if integer else np.einsum(spec, *operands, optimize=True)
-    summed = np.prod([n for c, n in _sizes(subscripts, operands).items() if c not in output], dtype=np.float64)
+    summed = np.prod([n for c, n in sizes.items() if c not in output], dtype=np.float64)
     spread = np.einsum(spec, *[np.abs(o) for o in operands], optimize=True)
     if largest:
         gone = tuple(i for i, c in enumerate(subscripts[0]) if c not in output)
@@ -232,7 +243,17 @@ def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str], *, 
 
 
 def _sizes(subscripts: list[str], operands: list[Floats]) -> dict[str, int]:
-    return {c: n for labels, o in zip(subscripts, operands, strict=True) for c, n in zip(labels, o.shape, strict=True)}
+    """Size of each label.
+
+    Raises:
+        InputError: a label that stands for axes of several sizes.
+    """
+    sizes: dict[str, int] = {}
+    for labels, operand in zip(subscripts, operands, strict=True):
+        for label, size in zip(labels, operand.shape, strict=True):
+            if sizes.setdefault(label, size) != size:
+                raise InputError(f"the oracle's label {label!r} stands for axes of {sizes[label]} and {size} elements")
+    return sizes
 
 
 def _exact_einsum(spec: str, operands: list[Floats]) -> Floats:
@@ -262,7 +283,9 @@ def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: di
         if name not in arrays:
             raise InputError(f"the oracle names no input {name!r}", hint=f"inputs: {', '.join(arrays)}")
         axes = axes_of(next(i.type for i in kernel.inputs if i.name == name))
-        other = np.transpose(arrays[name], [axes.index(a) for a in _letters(labels, axes)])
+        other = np.transpose(arrays[name], _order(labels, axes))
+        if not set(labels) <= set(output) or any(values.shape[output.index(c)] != n for c, n in zip(labels, other.shape, strict=True)):
+            raise InputError(f"the oracle's operand {name!r} over {labels!r} does not fit the result over {output!r}")
         index = tuple(slice(None) if c in labels else None for c in output)
         order = sorted(range(len(labels)), key=lambda i: output.index(labels[i]))
         total = values + np.transpose(other, order)[index]
@@ -315,7 +338,11 @@ def _compare_result(kernel: Kernel, inputs: Dict[str, Values], result: RunResult
     expected = reference(kernel, inputs, number)
     cells = cells_of(type_)
     live = cells.live
-    at = tuple(cells.coords[a][live] for a in _result_axes(_forms(kernel)[number], type_))
+    axes, sizes = _result_axes(_forms(kernel)[number], type_), {a: n for _, m in type_.levels for a, n in m.axes.items()}
+    if expected.values.ndim != len(axes) or any(n < sizes[a] for a, n in zip(axes, expected.values.shape, strict=True)):
+        held = " x ".join(f"{a} = {sizes[a]}" for a in axes) or "one value"
+        raise InputError(f"the oracle computes {expected.values.shape}, the result {name!r} holds {held}")
+    at = tuple(cells.coords[a][live] for a in axes)
     got = values.data[live].astype(np.float64)
     want, bound = (np.broadcast_to(a[at], got.shape) for a in (expected.values, expected.bound))
     bound = bound + (RESULT_EPSILON.get(type_.dtype.name, 0.0) * np.abs(want) if np.any(expected.bound) else 0.0)

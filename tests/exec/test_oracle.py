@@ -103,6 +103,15 @@ class TestSeveralResults:
         with pytest.raises(InputError):
             self.report(oracle)
 
+    @pytest.mark.parametrize(
+        "form",
+        ["einsum a->aa", "einsum a->b", "einsum aa->a", "einsum(y) b->b", "permute(y) ba->bb"]
+        + [f"einsum a->a | {step}" for step in ("add 1.e.3", "mul +", "bias:y(ba)", "bias:y(b)", "bias:x(b)", "bias:x()", "square")],
+    )
+    def test_a_form_that_does_not_fit_its_tensors_is_refused(self, form):
+        with pytest.raises(InputError):
+            self.report(form)
+
     def test_words_after_a_semicolon_are_a_remark(self):
         assert self.report("einsum a->a; rounded to the nearest").not_compared
 
