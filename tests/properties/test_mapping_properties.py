@@ -1,6 +1,6 @@
 """Symbolic results against brute force, on random nested expressions.
 
-The ordinary run draws about 2,700 examples; ``TCPTUNE_EXAMPLES=15000`` gives each of the tests so many (200,000 together).
+The ordinary run draws about 2,700 examples; ``TCPTUNE_EXAMPLES=15000`` gives each of the tests so many (about 200,000 together).
 """
 
 from __future__ import annotations
