@@ -127,10 +127,23 @@ def split_digits(digits: Iterable[PlacedDigit], others: Iterable[PlacedDigit]) -
     return tuple(found)
 
 
+def spread_factors(m: Mapping) -> tuple[Mapping, ...]:
+    """Factors, major first, with padding of a pair moved to its outermost factor: ``[A, B] # 24`` with B = 6 is ``A # 4, B``."""
+    found: list[Mapping] = []
+    for factor in factors(m):
+        inner = factors(factor.inner) if isinstance(factor, Padding) else ()
+        behind = pair(*inner[1:]).size if inner else 1
+        if isinstance(factor, Padding) and len(inner) > 1 and factor.n % behind == 0:
+            found += [*spread_factors(inner[0].pad(factor.n // behind, kind=factor.kind)), *spread_factors(pair(*inner[1:]))]
+        else:
+            found.append(factor)
+    return tuple(found)
+
+
 def without_axis(m: Mapping, axis: str) -> Mapping | None:
     """The pair list without the factors of `axis`, the others in their order; None where a factor holds another axis as well."""
     kept = []
-    for factor in factors(m):
+    for factor in spread_factors(m):
         if axis not in factor.axes:
             kept.append(factor)
         elif len(factor.axes) > 1:

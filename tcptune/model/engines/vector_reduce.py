@@ -22,7 +22,7 @@ from tcptune.model.engines.valid_count import ValidCountConfig, derive, split_co
 from tcptune.model.engines.vector_pair import require_single
 from tcptune.model.engines.vector_state import VectorState, advance, enter_stage, make_step, require_dtype, state_of, use_alu, vector_values
 from tcptune.model.numerics_vector import fold, tree_of_lanes
-from tcptune.model.position_digits import position_digits, without_axis
+from tcptune.model.position_digits import position_digits, spread_factors, without_axis
 from tcptune.model.stage import ChainEnv, Step
 from tcptune.model.values import Values
 from tcptune.model.vector_alus import INTRA_SLICE_REDUCTIONS, POOLS, Reduction, find_reduction
@@ -89,7 +89,7 @@ def check(stream: StreamType, op: VectorIntraSliceReduce, env: ChainEnv) -> Step
     path = _packet_path(stream, op)
     _check_time(stream, op)
     state = use_alu(state, POOLS[stage.name][0], op)
-    factors = tuple((m.size, op.axis in m.axes) for m in stream.time.terms())
+    factors = tuple((m.size, op.axis in m.axes) for m in spread_factors(stream.time))
     config = ReduceConfig(reduction, path, factors, _valid_count(stream, state, op, env), state.narrowed or "")
     if config.time_steps > 1 and config.inner_time > env.hw.reduce_slots:
         raise RuleViolation(
