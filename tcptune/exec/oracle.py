@@ -52,6 +52,9 @@ FLUSHED = 2.0**-126
 GATE_EPSILON = 2.0**-22
 """Error of a gate near 0, in f32: a sum of numbers of size 1 (GeLU, SiLU)."""
 
+GATE_SLOPE, GATED_EPSILON = 1.13, 2.0**-16
+"""Steepest slope of GeLU and SiLU, and their relative error in f32: a chain of transcendental functions and products."""
+
 RESULT_EPSILON = {"bf16": 2.0**-8, "f32": 2.0**-23, "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2}
 
 _NAMES = r"(?:\((?P<names>[\w, ]*)\))?"
@@ -267,13 +270,13 @@ def _wrapped(values: npt.NDArray[Any]) -> Floats:
 
 
 def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: dict[str, Floats], kernel: Kernel) -> tuple[Floats, Floats]:
-    """One step after the contraction; the bound follows by the slope of the step (at most 1.13 for GeLU and SiLU)."""
+    """One step after the contraction; the bound follows by the slope of the step."""
     operand, constant = _OPERAND.match(stage), _CONSTANT.match(stage)
     if stage == "relu":
         return np.maximum(values, 0), bound
     if stage in ("gelu", "silu"):
         inner = {"gelu": formulas.gelu, "silu": formulas.silu}[stage](values)
-        return inner, 1.13 * bound + GATE_EPSILON * np.abs(values) + 2.0**-16 * np.abs(inner)
+        return inner, GATE_SLOPE * bound + GATE_EPSILON * np.abs(values) + GATED_EPSILON * np.abs(inner)
     if constant:
         number = float(constant.group(2))
         scaled = values + number if constant.group(1) == "add" else values * number

@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from tcptune.exec.oracle import ACCUMULATION_EPSILON, GATE_EPSILON, axes_of
+from tcptune.exec.oracle import ACCUMULATION_EPSILON, GATE_EPSILON, GATE_SLOPE, GATED_EPSILON, axes_of
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.types import TensorType
 from tcptune.reports.rust.layout import INDENT, MAX_WIDTH
@@ -24,7 +24,6 @@ _SMOOTH = {
     "silu": "sum = sum / (1.0 + (-sum).exp());",
     "gelu": "sum = 0.5 * sum * (1.0 + erf(sum / std::f64::consts::SQRT_2));",
 }
-_SMOOTH_SLOPE = 1.13
 
 
 def power_of_two(value: float, rust_type: str) -> str:
@@ -38,7 +37,7 @@ def power_of_two(value: float, rust_type: str) -> str:
 
 
 _ACCUMULATION = power_of_two(ACCUMULATION_EPSILON, "f64")
-_SMOOTH_EPSILON = power_of_two(2.0**-16, "f64")
+_SMOOTH_EPSILON = power_of_two(GATED_EPSILON, "f64")
 _GATE = power_of_two(GATE_EPSILON, "f64")
 
 ERROR_FUNCTION = [
@@ -215,7 +214,7 @@ def _stage(stage: Stage, names: dict[str, str], dtypes: dict[str, str], loops: d
         other = _value(f"{names[stage.operand]}[{_flat(stage.axes, loops)}]", dtypes[stage.operand], floats)
         return [f"sum += {other};", rounding] if floats else [f"sum = sum.wrapping_add({other});"]
     if stage.kind in _SMOOTH:
-        slope = f"bound = {_SMOOTH_SLOPE!r} * bound + {_GATE} * before + {_SMOOTH_EPSILON} * sum.abs();"
+        slope = f"bound = {GATE_SLOPE!r} * bound + {_GATE} * before + {_SMOOTH_EPSILON} * sum.abs();"
         return ["let before = sum.abs();", _SMOOTH[stage.kind], slope]
     if stage.kind == "add":
         return [f"sum += {stage.constant!r};", rounding] if floats else [f"sum = sum.wrapping_add({int(stage.constant)});"]
