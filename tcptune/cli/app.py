@@ -11,18 +11,27 @@ import sys
 from collections.abc import Iterable
 
 import typer
+from typer.core import TyperGroup
 
 from tcptune.cli.output import note, print_error
 from tcptune.errors import TcptuneError
 
-COMMANDS = ("search", "sweep", "report", "run", "validate", "export", "analyse", "cost", "map", "explain", "conformance")
+COMMANDS = ("search", "sweep", "report", "run", "export", "map", "explain", "validate", "cost", "analyse", "conformance")
 """Commands in the order of the help; each is a module of this package with a function ``command`` or, with subcommands, an ``app``."""
+
+
+class _InOrder(TyperGroup):
+    """Lists the commands in the order of `COMMANDS`; typer would put those with subcommands last."""
+
+    def list_commands(self, ctx: object) -> list[str]:
+        return sorted(self.commands, key=COMMANDS.index)
 
 
 def build(names: Iterable[str]) -> typer.Typer:
     """The command line application with these commands."""
     app = typer.Typer(
         name="tcptune",
+        cls=_InOrder,
         help="Finds, proves and schedules fast kernels for FuriosaAI's RNGD, without an NPU.",
         no_args_is_help=True,
         add_completion=False,
@@ -42,8 +51,8 @@ def build(names: Iterable[str]) -> typer.Typer:
 def main() -> None:
     """Entry point: exit status 0 done, 1 the work failed, 2 unusable input, 130 interrupted."""
     asked = sys.argv[1:2]
-    app = build(asked if asked and asked[0] in COMMANDS else COMMANDS)
     try:
+        app = build(asked if asked and asked[0] in COMMANDS else COMMANDS)
         app()
     except TcptuneError as error:
         print_error(error)

@@ -16,7 +16,7 @@ from tcptune.exec.conformance.runner import CaseResult, corpus_files, load_cases
 
 
 def command(
-    path: Annotated[Path | None, typer.Argument(help="a corpus file or folder; default: the corpus beside or inside the project")] = None,
+    path: Annotated[Path | None, typer.Argument(metavar="PATH", help="corpus file or folder; default: the project's corpus")] = None,
     ids: Annotated[str, typer.Option(help="only cases whose id starts with this")] = "",
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:

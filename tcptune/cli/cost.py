@@ -35,7 +35,7 @@ def command(
 def print_rows(document: dict[str, Any]) -> None:
     """A line per row, then the errors together."""
     console = Console(highlight=False)
-    table = Table("row", "predicted", "published", "error")
+    table = Table("row", "predicted cycles", "published cycles", "error")
     for row in document["rows"]:
         if "skipped" in row:
             table.add_row(row["row"], f"skipped: {row['skipped']}", "", "")
@@ -45,12 +45,13 @@ def print_rows(document: dict[str, Any]) -> None:
             row["row"],
             f"{row['predicted']:,}",
             "" if published is None else f"{published:,}",
-            "" if error is None else f"{error:+.1%}",
+            "" if error is None else f"{100 * error:+.1f} %",
         )
     console.print(table)
     summary = document["summary"]
     if summary["count"]:
-        console.print(f"{summary['count']} compared: median {summary['median_abs_error']:.2%}, 90 % within {summary['p90_abs_error']:.2%}")
+        median, most = 100 * summary["median_abs_error"], 100 * summary["p90_abs_error"]
+        console.print(f"{summary['count']} compared: median error {median:.2f} %, 90 % within {most:.2f} %")
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,10 @@ from tcptune.cli.output import print_document
 from tcptune.model.rules import all_rules, rule
 from tcptune.model.rules.rule import Rule
 
+_NO_FIX = "nothing to "
+_OF_COSTS = ("VT", "TUNE")
+"""Groups whose rules say what something costs."""
+
 
 def command(
     rule_id: Annotated[str | None, typer.Argument(metavar="RULE", help="e.g. SWITCH-011; a group (SWITCH) or nothing lists titles")] = None,
@@ -42,16 +46,17 @@ def document(found: Rule) -> dict[str, str]:
 
 
 def text(found: Rule) -> str:
-    """The rule as a person reads it."""
+    """The rule as a person reads it. A rule that nothing can break has an example of its effect."""
+    effect = found.fix.startswith(_NO_FIX) or found.id.split("-")[0] in _OF_COSTS
     return "\n".join(
         [
             f"{found.id}  {found.title}",
             "",
             found.text,
             "",
-            f"breaks it:  {found.breaks}",
-            f"fix:        {found.fix}",
-            f"manual:     {found.manual}",
+            f"{'example:' if effect else 'breaks it:':<12}{found.breaks}",
+            *([] if found.fix.startswith(_NO_FIX) else [f"{'advice:' if effect else 'fix:':<12}{found.fix}"]),
+            f"{'manual:':<12}{found.manual}",
         ]
     )
 

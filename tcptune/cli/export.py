@@ -13,7 +13,7 @@ from tcptune.reports.rust.project import write_project
 
 
 def command(
-    kernel: Annotated[Path, typer.Argument(help="a .visa, .rs or .json kernel file")],
+    kernel: Annotated[Path, typer.Argument(metavar="KERNEL", help="a .visa, .rs or .json kernel file")],
     rust: Annotated[Path, typer.Option(help="folder of the Rust project")],
     function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,

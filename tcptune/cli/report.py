@@ -12,7 +12,7 @@ from tcptune.reports.compare import comparison_text, load_runs, summary_rows, wr
 
 
 def command(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="result folders")],
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR", help="result folders")],
     out: Annotated[Path | None, typer.Option(help="folder for comparison.html and comparison.csv")] = None,
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:

@@ -27,7 +27,7 @@ from tcptune.model.memory.price import Unpriced
 
 
 def command(
-    kernel: Annotated[Path, typer.Argument(help="a .visa, .rs or .json kernel file")],
+    kernel: Annotated[Path, typer.Argument(metavar="KERNEL", help="a .visa, .rs or .json kernel file")],
     function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
     profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
     order: Annotated[Path | None, typer.Option(help="a schedule JSON whose order of operations is imposed")] = None,

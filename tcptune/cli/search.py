@@ -18,6 +18,7 @@ from tcptune.errors import InputError
 from tcptune.ir.files import require_writable
 from tcptune.ir.workload import Workload, einsum
 from tcptune.reports.folder import write_result
+from tcptune.reports.result_view import stopped_words
 from tcptune.search.entry import AnyTuner, tuner_for
 from tcptune.search.result import SearchResult
 
@@ -118,7 +119,7 @@ def print_summary(result: SearchResult, folder: Path) -> None:
     table = Table(show_header=False, box=None)
     table.add_column(style="bold")
     table.add_column()
-    proof = "proven optimal in the declared space" if result.proven else f"gap {result.gap:.1%}"
+    proof = "proven optimal in the declared space" if result.proven else f"gap {100 * result.gap:.1f} %"
     rows = [("makespan", f"{result.makespan:,} cycles"), ("lower bound", f"{result.lower_bound:,} cycles ({proof})")]
     if result.default is not None:
         speedup = result.default.makespan / result.makespan
@@ -129,7 +130,7 @@ def print_summary(result: SearchResult, folder: Path) -> None:
     rows.append(
         ("candidates", f"{fates.scheduled} scheduled, {fates.pruned} pruned, {fates.duplicates} duplicates, {fates.rejected} rejected")
     )
-    rows.append(("stopped by", result.stopped))
+    rows.append(("stopped by", stopped_words(result.stopped, result.trials)))
     rows.append(("report", str(folder / "report.html")))
     for name, value in rows:
         table.add_row(name, value)

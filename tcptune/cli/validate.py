@@ -15,7 +15,7 @@ _WORST_OPERATIONS = 10
 
 
 def command(
-    kernels: Annotated[list[str] | None, typer.Argument(metavar="[KERNEL]...", help="published kernels; default: all of them")] = None,
+    kernels: Annotated[list[str] | None, typer.Argument(metavar="KERNEL", help="published kernels; default: all of them")] = None,
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
     """Compare predicted with published schedules."""
@@ -62,7 +62,7 @@ def document(found: Validation) -> dict[str, Any]:
 def print_tables(found: Validation) -> None:
     """A row per kernel, then what the operations say together."""
     console = Console(highlight=False)
-    table = Table("kernel", "published", "published order", "error", "our order", "error")
+    table = Table("kernel", "published", "its order", "error", "our order", "error", title="makespans in cycles")
     for column in table.columns[1:]:
         column.justify = "right"
     for k in found.kernels:
@@ -72,5 +72,5 @@ def print_tables(found: Validation) -> None:
     console.print(table)
     console.print(f"published order imposed: worst {found.worst_imposed_percent:.2f} %, median {found.median_imposed_percent:.2f} %")
     console.print(
-        f"Tensor Unit operations exact to 2 cycles: {found.tensor_unit_exact_share:.1%}; worst DMA {found.worst_dma_percent:.1f} %"
+        f"Tensor Unit operations exact to 2 cycles: {100 * found.tensor_unit_exact_share:.1f} %; worst DMA {found.worst_dma_percent:.1f} %"
     )

@@ -38,7 +38,7 @@ def result_context(result: SearchResult, command: str, files: dict[str, str], ru
     return {
         "workload": workload_words(document["workload"]),
         **{key: document[key] for key in ("hardware", "profile", "seed", "trials", "makespan", "lower_bound", "gap", "proven", "oracle")},
-        "stopped": result.stopped,
+        "stopped": stopped_words(result.stopped, result.trials),
         "default": document["default"]["makespan"],
         "what_default": document["default"]["what"],
         "wall_time_s": result.wall_time_s,
@@ -53,6 +53,16 @@ def result_context(result: SearchResult, command: str, files: dict[str, str], ru
         "rust": rust,
         "visa": result.kernel.to_text(),
     }
+
+
+def stopped_words(stopped: str, trials: int) -> str:
+    """What ended a search, and what would take it further."""
+    return {
+        "proven": "the proof that nothing in the declared space is faster",
+        "trials": f"the budget of {trials:,} trials; more of them may still narrow the gap",
+        "time": "the time limit; a longer search may still narrow the gap",
+        "interrupt": "an interrupt; this is the best so far",
+    }.get(stopped, stopped)
 
 
 def workload_words(workload: dict[str, Any]) -> dict[str, str]:

@@ -6,7 +6,7 @@ who ends when it begins. All numbers are cycles of the static schedule.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tcptune.ir.schedule import RESOURCES, Lifetime, Operation, Schedule
@@ -123,7 +123,8 @@ def analyse(schedule: Schedule) -> Analysis:
     exclusive, idle = _sweep(ordered, schedule.makespan)
     shares = tuple(_share(schedule, resource, exclusive) for resource in RESOURCES if schedule.on(resource))
     by_id = {o.id: o for o in schedule.operations}
-    gaps = tuple(gap for share in shares for gap in _gaps(schedule, share.resource))
+    causes = _causes(ordered, by_id)
+    gaps = tuple(gap for share in shares for gap in _gaps(schedule, share.resource, causes))
     return Analysis(schedule, shares, idle, gaps, _critical(ordered, by_id), _slack(ordered, by_id, schedule.makespan))
 
 
@@ -153,13 +154,31 @@ def _sweep(operations: list[Operation], makespan: int) -> tuple[dict[str, int], 
     return exclusive, makespan - covered
 
 
-def _gaps(schedule: Schedule, resource: str) -> list[Gap]:
+def _causes(ordered: list[Operation], by_id: dict[str, Operation]) -> dict[str, Operation]:
+    """The operations that do not say what they waited for, with the cause inferred from who ends as they begin."""
+    ends: dict[int, list[Operation]] = {}
+    for operation in ordered:
+        ends.setdefault(operation.end, []).append(operation)
+    inferred: dict[str, Operation] = {}
+    for operation in by_id.values():
+        if operation.cause:
+            continue
+        found = _predecessor(operation, by_id, ends)
+        if found is not None:
+            held = set(found.contexts) & set(operation.contexts) and not set(found.writes) & set(operation.reads)
+            inferred[operation.id] = replace(operation, cause="resource" if held else "data", blocker=found.id)
+        elif ordered and operation.begin <= ordered[0].begin:
+            inferred[operation.id] = replace(operation, cause="start")
+    return inferred
+
+
+def _gaps(schedule: Schedule, resource: str, causes: dict[str, Operation]) -> list[Gap]:
     """Idle intervals of one resource with what ends them."""
     gaps: list[Gap] = []
     free = 0
     for operation in schedule.on(resource):
         if operation.begin > free:
-            gaps.append(Gap(resource, free, operation.begin, operation.id, _reason(operation, resource)))
+            gaps.append(Gap(resource, free, operation.begin, operation.id, _reason(causes.get(operation.id, operation), resource)))
         free = max(free, operation.end)
     if free < schedule.makespan:
         gaps.append(Gap(resource, free, schedule.makespan, "", "nothing left to do"))
@@ -200,16 +219,19 @@ def _predecessor(operation: Operation, by_id: dict[str, Operation], ends: dict[i
 
 
 def _slack(ordered: list[Operation], by_id: dict[str, Operation], makespan: int) -> dict[str, int]:
-    """Cycles between the end of an operation and the first begin of one that reads its result or follows on its resource."""
+    """Cycles between the end of an operation and the first begin of one that reads its result, follows on its resource or waited for it."""
     next_use: dict[str, int] = {}
     reader: dict[str, int] = {}
+    waiting: dict[str, int] = {}
     slack: dict[str, int] = {}
     for operation in sorted(ordered, key=lambda o: -o.begin):
         bounds = [next_use[r] for r in operation.contexts if r in next_use]
         bounds += [reader[b] for b in operation.writes if b in reader]
+        bounds += [waiting[operation.id]] if operation.id in waiting else []
         slack[operation.id] = max(0, min(bounds, default=makespan) - operation.end)
         for resource in operation.contexts:
             next_use[resource] = operation.begin
         for buffer in operation.reads:
             reader[buffer] = operation.begin
+        waiting[operation.blocker] = operation.begin
     return slack

@@ -42,6 +42,14 @@ def test_slack_is_the_time_to_the_first_use() -> None:
     slack = analyse(SCHEDULE).slack
     assert slack["stage"] == 50  # ends at 400, contract begins at 450
     assert slack["load a"] == 0 and slack["contract"] == 0
+    assert slack["store"] == 0  # the closing sync reads nothing, but waits for it
+
+
+def test_causes_that_a_file_does_not_record_are_inferred() -> None:
+    bare = Schedule(tuple(replace(o, cause="", blocker="") for o in OPERATIONS))
+    gaps = {(g.resource, g.begin, g.end): (g.before, g.reason) for g in analyse(bare).gaps}
+    assert gaps[DMA, 450, 700] == ("store", "data of contract")
+    assert gaps[DMA, 0, 100] == ("load a", "launch offset")
 
 
 def test_the_document_has_the_declared_keys() -> None:
