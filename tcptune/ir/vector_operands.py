@@ -16,7 +16,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from typing import Any
 
-from tcptune.errors import InputError, RuleViolation
+from tcptune.errors import InputError
 
 STASH = "Stash"
 """The operand name that reads the stash (STASH-001); no register tensor can have it."""
@@ -222,7 +222,6 @@ def operand_from_json(raw: Any) -> Operand:
     """The operand that a number, a name, a pair or a ``branched`` list describes.
 
     Raises:
-        RuleViolation: VE-036 for a list of another length.
         InputError: none of these.
     """
     if isinstance(raw, Constant | VrfOperand | StashOperand | TernaryOperand | Branched):
@@ -231,9 +230,7 @@ def operand_from_json(raw: Any) -> Operand:
         return Constant(raw)
     if isinstance(raw, str):
         return StashOperand() if raw == STASH else VrfOperand(raw)
-    if isinstance(raw, list | tuple):
-        if len(raw) != 2 or None in raw:
-            raise RuleViolation("VE-036", "a ternary operation takes two operands", expected="[operand0, operand1]", got=list(raw))
+    if isinstance(raw, list | tuple) and len(raw) == 2:
         return TernaryOperand(operand_from_json(raw[0]), operand_from_json(raw[1]))
     if isinstance(raw, dict) and set(raw) == {"branched"} and isinstance(raw["branched"], list | tuple):
         return Branched(tuple(_slot(entry) for entry in raw["branched"]))
