@@ -13,6 +13,7 @@ from tcptune.errors import InputError, RuleViolation
 from tcptune.ir.mapping import Mapping, broadcast, pair
 from tcptune.ir.steps import PlanEntry
 from tcptune.ir.types import TensorType
+from tcptune.model.movement import Digits, carried_digits
 from tcptune.model.tiles import positions, split_out
 
 STAGES = ("chip_shuffle", "cluster_swap", "chip_slice", "cluster_slice")
@@ -119,9 +120,22 @@ def take_axis(element: Mapping, axis: Mapping, output: Mapping, indices: Sequenc
 
 
 def without_axis(element: Mapping, axis: Mapping) -> Mapping:
-    """`element` with one position of `axis` left and its footprint kept."""
-    before, after = split_out(element, axis)[0]
-    return pair(*before, broadcast(1).pad(axis.size), *after)
+    """`element` with one position of `axis` left and its footprint kept; holes of axes taken out before may lie between its parts."""
+    ways = split_out(element, axis)
+    if ways:
+        before, after = ways[0]
+        return pair(*before, broadcast(1).pad(axis.size), *after)
+    taken = carried_digits((axis,))
+    return pair(*(broadcast(1).pad(term.size) if term.axes and _is_within(term, taken) else term for term in element.terms()))
+
+
+def _is_within(term: Mapping, taken: dict[str, Digits]) -> bool:
+    """Whether every digit of a term belongs to the digits `taken`."""
+    return all(
+        any(w <= weight and weight * extent <= w * n for w, n in taken.get(axis, ()))
+        for axis, digits in carried_digits((term,)).items()
+        for weight, extent in digits
+    )
 
 
 def check_order(plan: Sequence[PlanEntry]) -> None:

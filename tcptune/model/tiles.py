@@ -19,11 +19,14 @@ Split = tuple[list[Mapping], list[Mapping]]
 def split_out(source: Mapping, index: Mapping) -> list[Split]:
     """Ways to write `source` as ``(before…, index, after…)``."""
     terms = source.terms()
-    wanted = index.terms()
     found: list[Split] = []
-    for i in range(len(terms) - len(wanted) + 1):
-        if wanted and all(a.equivalent(b) for a, b in zip(terms[i : i + len(wanted)], wanted, strict=True)):
-            found.append((terms[:i], terms[i + len(wanted) :]))
+    for i in range(len(terms)):
+        for end in range(i + 1, len(terms) + 1):
+            size = positions(terms[i:end])
+            if size == index.size and pair(*terms[i:end]).equivalent(index):
+                found.append((terms[:i], terms[end:]))
+            if size >= index.size:
+                break
     for i, term in enumerate(terms):
         if index.size == 1 or term.size % index.size or term.size == index.size:
             continue
