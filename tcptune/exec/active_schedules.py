@@ -7,13 +7,14 @@ one that shares a resource with it and can begin before that end.
 
 from __future__ import annotations
 
+from collections.abc import Mapping as Dict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tcptune.exec.dependences import Edge, dependences
 from tcptune.ir.schedule import Instruction
 
-MOST_NODES = 200_000
+MOST_NODES = 2_000
 """Partial schedules that a search looks at before it settles for the best one so far."""
 
 
@@ -22,8 +23,9 @@ class _Search:
     """Depth-first search; `ends` holds the end of every placed instruction, None for the others."""
 
     instructions: Sequence[Instruction]
-    edges: list[list[Edge]]
+    edges: Sequence[Sequence[Edge]]
     tails: list[int]
+    releases: Sequence[int]
     best: int
     begins: tuple[int, ...] | None = None
     nodes: int = 0
@@ -33,6 +35,7 @@ class _Search:
     def earliest(self, i: int) -> int | None:
         """First cycle at which `i` could begin; None while a producer is not placed."""
         at = max((self.free.get(c, 0) for c in self.instructions[i].contexts), default=0)
+        at = max(at, self.releases[i])
         for edge in self.edges[i]:
             end = self.ends[edge.before]
             if end is None:
@@ -76,20 +79,30 @@ class _Search:
         self.ends[i] = None
 
 
-def shortest_begins(instructions: Sequence[Instruction]) -> dict[str, int]:
-    """First cycles, by id, of a shortest schedule of straight-line code that starts on an idle device.
+def shortest_begins(
+    instructions: Sequence[Instruction],
+    edges: Sequence[Sequence[Edge]],
+    free: Dict[str, int] | None = None,
+    releases: Sequence[int] | None = None,
+) -> list[int]:
+    """First cycles of a shortest schedule of straight-line code, in program order.
 
-    Exact while the search stays within `MOST_NODES` partial schedules (a dozen instructions); beyond that, the best one found.
+    Exact while the search stays within `MOST_NODES` partial schedules (about a dozen instructions); beyond that, the best one found.
+
+    Args:
+        edges: dependences of every instruction (`exec.dependences`).
+        free: cycle from which each resource is free; 0 where it is not named.
+        releases: cycle before which each instruction cannot begin.
     """
-    edges = dependences(instructions)
     tails = [0] * len(instructions)
     for i in range(len(instructions) - 1, -1, -1):
         for edge in edges[i]:
             if not edge.from_begin:
                 tails[edge.before] = max(tails[edge.before], edge.lag_cycles + instructions[i].duration_cycles + tails[i])
-    search = _Search(instructions, edges, tails, best=0, ends=[None] * len(instructions))
+    ends: list[int | None] = [None] * len(instructions)
+    search = _Search(instructions, edges, tails, releases or [0] * len(instructions), best=0, ends=ends, free=dict(free or {}))
     search.run()
-    return {i.id: begin for i, begin in zip(instructions, search.begins or (), strict=True)}
+    return list(search.begins or ())
 
 
 def is_legal(instructions: Sequence[Instruction], begins: dict[str, int]) -> bool:

@@ -2,7 +2,8 @@
 
 An instruction begins at max(ends of its producers, resources free); operations touch without a gap (VT-042). A unit is the straight-line
 code between loop boundaries: a kept loop is scheduled once and repeated with a barrier (TUNE-013, VT-046), an unrolled one is part of its
-unit. Several priority rules are tried and the shortest schedule is kept (VT-043: the vendor's own order follows no single rule).
+unit. Several priority rules are tried and the shortest schedule is kept (VT-043: the vendor's own order follows no single rule); a small
+unit whose bound none of them meets is searched exactly (`exec.active_schedules`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 
 from tcptune.errors import InputError
+from tcptune.exec.active_schedules import shortest_begins
 from tcptune.exec.dependences import Edge, dependences
 from tcptune.ir.schedule import CORE, DMA, SUB, Instruction, Operation, Program, Repeat, Schedule
 from tcptune.model.kernel_timing import VENDOR_KERNEL
+
+SMALL_UNIT = 12
+"""Instructions up to which a unit that no rule schedules within its bound is searched exactly."""
 
 ORDER = "order"
 """Why of an edge that only keeps an imposed order on a resource."""
@@ -194,6 +199,16 @@ def _least_end(unit: _Unit, clock: _Clock) -> int:
     return max([longest, *work.values()])
 
 
+def _exact_schedule(unit: _Unit, clock: _Clock) -> _Times:
+    """The shortest schedule of a small unit; books the resources of `clock`."""
+    releases = [_release(instruction, clock)[0] for instruction in unit.instructions]
+    begins = shortest_begins(unit.instructions, unit.edges, clock.free, releases)
+    times = _Times.empty(len(begins))
+    for i in sorted(range(len(begins)), key=lambda i: (begins[i], i)):
+        _place(unit, i, *_ready(unit, i, times, clock), times, clock)
+    return times
+
+
 def _schedule_unit(instructions: Sequence[Instruction], clock: _Clock, priorities: Sequence[Priority]) -> tuple[_Times, _Clock]:
     unit = _Unit.of(instructions)
     bound = _least_end(unit, clock)
@@ -207,6 +222,11 @@ def _schedule_unit(instructions: Sequence[Instruction], clock: _Clock, prioritie
             break
     if best is None:
         raise InputError("no priority rule to schedule with")
+    if best[0].span_end > bound and len(instructions) <= SMALL_UNIT:
+        trial = clock.copy()
+        times = _exact_schedule(unit, trial)
+        if times.span_end < best[0].span_end:
+            best = (times, trial)
     return best
 
 

@@ -8,11 +8,16 @@ from hypothesis import strategies as st
 
 from tcptune.exec.active_schedules import is_legal, shortest_begins
 from tcptune.exec.dependences import dependences
-from tcptune.ir.schedule import DMA, MAIN, SUB, VECTOR, Instruction, Region
+from tcptune.exec.schedule import schedule_program
+from tcptune.ir.schedule import DMA, MAIN, SUB, VECTOR, Instruction, Launch, Program, Region
 
 
 def op(name, contexts, cycles, reads="", writes=""):
     return Instruction(name, "Main", tuple(contexts), cycles, tuple(map(Region, reads)), tuple(map(Region, writes)))
+
+
+def shortest(unit):
+    return dict(zip((i.id for i in unit), shortest_begins(unit, dependences(unit)), strict=True))
 
 
 def makespan(unit, begins):
@@ -48,7 +53,7 @@ instructions = st.builds(
 @given(st.lists(instructions, min_size=1, max_size=5))
 def test_no_order_is_shorter(drawn):
     unit = [Instruction(f"i{n}", d.kind, d.contexts, d.duration_cycles, d.reads, d.writes) for n, d in enumerate(drawn)]
-    begins = shortest_begins(unit)
+    begins = shortest(unit)
     assert is_legal(unit, begins)
     assert makespan(unit, begins) == shortest_of_all_orders(unit)
 
@@ -56,13 +61,24 @@ def test_no_order_is_shorter(drawn):
 def test_a_resource_is_left_idle_where_that_is_shorter():
     """`long` is ready at once, and starting it would hold back the chain behind `load` (10 + 100 + 100 cycles) on main."""
     unit = [op("load", [DMA], 10, writes="A"), op("long", [MAIN], 90), op("pass", [MAIN], 100, "A", "B"), op("store", [DMA], 100, "B")]
-    begins = shortest_begins(unit)
+    begins = shortest(unit)
     assert begins["pass"] == 10
     assert makespan(unit, begins) == 210
 
 
+def test_busy_resources_and_releases_are_respected():
+    unit = [op("load", [DMA], 10, writes="A"), op("pass", [MAIN], 20, "A")]
+    assert shortest_begins(unit, dependences(unit), {DMA: 100, MAIN: 40}, [0, 150]) == [100, 150]
+
+
+def test_the_scheduler_finds_the_schedule_that_no_priority_rule_finds():
+    """Every rule starts `long` at once; the shortest schedule leaves main idle until `pass` can run."""
+    unit = [op("load", [DMA], 10, writes="A"), op("long", [MAIN], 90), op("pass", [MAIN], 100, "A", "B"), op("store", [DMA], 100, "B")]
+    assert schedule_program(Program(tuple(unit), (), Launch(0, 0, 0)), closing=False).makespan == 210
+
+
 def test_nothing_to_schedule():
-    assert shortest_begins([]) == {}
+    assert shortest([]) == {}
 
 
 @pytest.mark.parametrize(
