@@ -186,7 +186,9 @@ def comparison_csv(runs: Sequence[Run]) -> str:
     return csv_text(summary_rows(runs), SUMMARY)
 
 
-def write_comparison(runs: Sequence[Run], folder: Path, title: str = "Comparison", stem: str = "comparison") -> dict[str, str]:
+def write_comparison(
+    runs: Sequence[Run], folder: Path, title: str = "Comparison", stem: str = "comparison", question: str = ""
+) -> dict[str, str]:
     """Writes ``<stem>.html`` and ``<stem>.csv`` into `folder`; returns their names.
 
     Raises:
@@ -196,11 +198,11 @@ def write_comparison(runs: Sequence[Run], folder: Path, title: str = "Comparison
         raise InputError("nothing to compare", hint="give at least one result folder")
     files = {"html": f"{stem}.html", "csv": f"{stem}.csv"}
     write_text(folder / files["csv"], comparison_csv(runs))
-    write_text(folder / files["html"], comparison_html(runs, title))
+    write_text(folder / files["html"], comparison_html(runs, title, question))
     return files
 
 
-def comparison_html(runs: Sequence[Run], title: str = "Comparison") -> str:
+def comparison_html(runs: Sequence[Run], title: str = "Comparison", question: str = "") -> str:
     """The page: summary, parts of the makespan, resources, timelines on one scale, choices, operations side by side."""
     analyses = {run.name: analyse(run.schedule) for run in runs if run.schedule is not None}
     last = max((a.makespan for a in analyses.values()), default=1)
@@ -209,6 +211,7 @@ def comparison_html(runs: Sequence[Run], title: str = "Comparison") -> str:
     return render(
         "compare.html.j2",
         title=title,
+        question=question,
         rows=summary_rows(runs),
         summary_columns=PAGE,
         identical=same,

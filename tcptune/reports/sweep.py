@@ -35,7 +35,8 @@ def write_sweep(
     Raises:
         InputError: there is no run, or the folder cannot be written.
     """
-    files = write_comparison(runs, folder, title, STEM)
+    question = config.get("question", "") if isinstance(config, dict) else ""
+    files = write_comparison(runs, folder, title, STEM, str(question))
     files["json"] = f"{STEM}.json"
     write_text(folder / files["json"], json.dumps(sweep_document(config, runs, failed), indent=1) + "\n")
     return files

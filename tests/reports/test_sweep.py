@@ -12,11 +12,12 @@ from tests.reports.schedules import search_result
 
 def test_a_sweep_is_written_as_document_table_and_page(tmp_path: Path) -> None:
     runs = [Run("small", search_result().to_json()), Run("again", search_result().to_json())]
-    files = write_sweep({"trials": 50}, runs, tmp_path, "GEMM")
+    files = write_sweep({"trials": 50, "question": "Does it pay?"}, runs, tmp_path, "GEMM")
     document = json.loads((tmp_path / files["json"]).read_text())
-    assert document["schema"] == "tcptune/sweep/1" and document["config"] == {"trials": 50}
+    assert document["schema"] == "tcptune/sweep/1" and document["config"]["trials"] == 50
     assert [run["name"] for run in document["runs"]] == ["small", "again"]
     assert "kernel" not in document["runs"][0]["result"]["best"]
     assert document["runs"][0]["result"]["best"]["knobs"]
     assert (tmp_path / files["csv"]).read_text().count("\n") == 3
-    assert "GEMM" in (tmp_path / files["html"]).read_text()
+    page = (tmp_path / files["html"]).read_text()
+    assert "GEMM" in page and "Does it pay?" in page
