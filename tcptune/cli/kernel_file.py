@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tcptune.errors import TcptuneError
 from tcptune.exec.rust.check import check_rust
 from tcptune.exec.rust.reader import read_rust
 from tcptune.ir.files import read_json, read_text
@@ -24,4 +25,8 @@ def load_kernel(path: Path, function: str | None = None) -> Kernel:
         rust = read_rust(text, function=function, path=str(path))
         check_rust(rust)
         return rust.kernel
-    return Kernel.from_text(text)
+    try:
+        return Kernel.from_text(text)
+    except TcptuneError as error:
+        error.message = f"{path}: {error.message}"
+        raise

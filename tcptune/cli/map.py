@@ -250,5 +250,5 @@ def _sequencer_text(s: dict[str, Any]) -> list[str]:
     size = s["write_size" if s["direction"] == "write" else "read_size"]
     size_bytes = s["write_bytes" if s["direction"] == "write" else "read_bytes"]
     lines.append(f"  merged {loops(s['merged_entries'])}, contiguous run {s['contiguous_run']}, largest access {s['max_access_size']}")
-    lines.append(f"  {size} elements ({size_bytes} bytes) an access, {s['accesses_per_packet']} accesses a packet, {s['cycles']} cycles")
+    lines.append(f"  {size} elements ({size_bytes} bytes) an access, accesses a packet: {s['accesses_per_packet']}, {s['cycles']:,} cycles")
     return lines

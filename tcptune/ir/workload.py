@@ -254,7 +254,8 @@ def _check_sizes(
             raise InputError(f"size given for unknown axis {axis!r}", hint=f"axes of {text!r}: {', '.join(order)}")
     for axis in order:
         if axis not in given:
-            raise InputError(f"no size given for axis {axis!r} of {text!r}", hint=f"add {axis}=SIZE")
+            missing = ", ".join(f"{a}=SIZE" for a in order if a not in given)
+            raise InputError(f"no size given for axis {axis!r} of {text!r}", hint=f"add {missing} (each after -s on the command line)")
         value = given[axis]
         if isinstance(value, bool) or not isinstance(value, int):
             raise InputError(f"size of axis {axis!r} must be an integer, got {value!r}")
