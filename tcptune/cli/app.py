@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Iterable
 
@@ -51,8 +52,12 @@ def build(names: Iterable[str]) -> typer.Typer:
 def main() -> None:
     """Entry point: exit status 0 done, 1 the work failed, 2 unusable input, 130 interrupted."""
     asked = sys.argv[1:2]
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt while modules load just ends the process
+    app = build(asked if asked and asked[0] in COMMANDS else COMMANDS)
+    signal.signal(signal.SIGINT, handler)
     try:
-        app = build(asked if asked and asked[0] in COMMANDS else COMMANDS)
         app()
     except TcptuneError as error:
         print_error(error)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Dict
-from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, TypeVar
 
-from tcptune.errors import RuleViolation, TcptuneError
+from tcptune.errors import RuleViolation, TcptuneError, WorkError
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.lower import lower
 from tcptune.ir.candidate import Candidate
@@ -19,6 +23,8 @@ from tcptune.search.knobs import Priced
 from tcptune.search.result import kernel_hash
 from tcptune.search.space import Space
 from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED
+
+Answer = TypeVar("Answer")
 
 RETRIES = 4
 """Settings of one placement that are tried when the cheapest ones are refused by a rule."""
@@ -96,7 +102,6 @@ _worker_space: Space | None = None
 
 def _start_worker(workload: Workload, profile: str) -> None:
     global _worker_space
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's business
     _worker_space = Space(workload, profile)
     _worker_space.bounds  # noqa: B018 - builds the tables once
 
@@ -111,6 +116,19 @@ def _evaluate_in_worker(candidate: dict[str, Any]) -> Outcome:
     return evaluate(Candidate.from_json(_worker_space.workload, candidate), _worker_space.profile)
 
 
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignores interrupts for a moment; outside the main thread they cannot arrive and nothing is changed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Workers:
     """Runs `explore` and `evaluate` in `jobs` processes (1: in this one), results in the order of submission."""
 
@@ -120,21 +138,38 @@ class Workers:
         self._pool: ProcessPoolExecutor | None = None
         if jobs > 1:
             self._pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (space.workload, space.profile))
+            with _interrupts_ignored():  # each of the first tasks starts a worker, which inherits this
+                for _ in range(jobs):
+                    self._pool.submit(os.getpid)
 
     def explore(self, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
         if self._pool is None:
             return explore_many(self.space, entries, below, seen)
         shares = [list(entries[n :: self.jobs]) for n in range(self.jobs)]
-        waiting: list[Future[list[list[Outcome]]]] = [self._pool.submit(_explore_in_worker, share, below) for share in shares if share]
-        by_entry: dict[int, list[Outcome]] = {}
-        for share, future in zip(shares, waiting, strict=False):
-            by_entry.update(zip(share, future.result(), strict=True))
+        shares = [share for share in shares if share]
+        found = self._results(_explore_in_worker, [(share, below) for share in shares])
+        by_entry = {
+            entry: outcomes for share, answer in zip(shares, found, strict=True) for entry, outcomes in zip(share, answer, strict=True)
+        }
         return [by_entry[entry] for entry in entries]
 
     def evaluate(self, candidates: Sequence[Candidate], seen: Dict[str, int]) -> list[Outcome]:
         if self._pool is None:
             return [evaluate(c, self.space.profile, seen=seen) for c in candidates]
-        return [f.result() for f in [self._pool.submit(_evaluate_in_worker, c.to_json()) for c in candidates]]
+        return self._results(_evaluate_in_worker, [(c.to_json(),) for c in candidates])
+
+    def _results(self, task: Callable[..., Answer], calls: Sequence[tuple[Any, ...]]) -> list[Answer]:
+        """Answers of the workers in the order of the calls.
+
+        Raises:
+            WorkError: a worker process died.
+        """
+        assert self._pool is not None
+        try:
+            waiting = [self._pool.submit(task, *call) for call in calls]
+            return [future.result() for future in waiting]
+        except BrokenProcessPool as cause:
+            raise WorkError("a worker process died", hint="it may have run out of memory; try fewer --jobs") from cause
 
     def close(self) -> None:
         if self._pool is not None:

@@ -10,7 +10,7 @@ import json
 import os
 import zlib
 from collections.abc import Mapping as Dict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -61,23 +61,23 @@ class Study:
     def _open(self, path: Path) -> None:
         data = path.read_bytes() if path.exists() else b""
         lines, valid_bytes = _valid_lines(data)
-        if data and not lines and b"\n" in data:
+        first = {"schema": SCHEMA, "identity": self.identity}
+        if not lines and not _line(first).startswith(data):  # a kill may tear the first line; anything else is not ours to overwrite
             raise InputError(f"{path} is not a study journal")
         if lines:
             head = lines[0]
-            if head.get("schema") != SCHEMA:
+            if head.get("schema") != SCHEMA or not isinstance(head.get("identity"), dict):
                 raise InputError(f"{path} is not a study journal")
             if head["identity"] != self.identity:
                 changed = sorted(k for k in {*head["identity"], *self.identity} if head["identity"].get(k) != self.identity.get(k))
                 raise InputError(f"{path} belongs to another study", hint=f"it differs in: {', '.join(changed)}")
+        records = [_record(line, path) for line in lines[1:]]
         self._file = path.open("r+b" if path.exists() else "w+b")
         self._file.truncate(valid_bytes)
         self._file.seek(valid_bytes)
         if not lines:
-            self._append({"schema": SCHEMA, "identity": self.identity})
-        for line in lines[1:]:
-            record = StepRecord(**line)
-            self.records[record.number] = record
+            self._append(first)
+        self.records = {record.number: record for record in records}
 
     def record(self, step: StepRecord) -> None:
         """Keeps one finished step; it is on disk when this returns."""
@@ -87,8 +87,7 @@ class Study:
     def _append(self, document: dict[str, Any]) -> None:
         if self._file is None:
             return
-        body = json.dumps(document, separators=(",", ":")).encode()
-        self._file.write(b"%08x %s\n" % (zlib.crc32(body), body))
+        self._file.write(_line(document))
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -104,6 +103,22 @@ class Study:
         self.close()
 
 
+def _line(document: dict[str, Any]) -> bytes:
+    body = json.dumps(document, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def _record(line: dict[str, Any], path: Path) -> StepRecord:
+    """The step that a line holds.
+
+    Raises:
+        InputError: another program wrote it.
+    """
+    if line.keys() != {f.name for f in fields(StepRecord)} or not isinstance(line["outcomes"], list):
+        raise InputError(f"{path} holds steps of another form", hint="start with another study file")
+    return StepRecord(**line)
+
+
 def _valid_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
     """Documents of the leading intact lines, and how many bytes they take."""
     documents: list[dict[str, Any]] = []
@@ -112,6 +127,9 @@ def _valid_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
         checksum, _, body = data[end:newline].partition(b" ")
         if checksum != b"%08x" % zlib.crc32(body):
             break
-        documents.append(json.loads(body))
+        document = json.loads(body)
+        if not isinstance(document, dict):
+            break
+        documents.append(document)
         end = newline + 1
     return documents, end

@@ -126,7 +126,7 @@ class Tuner:
         """Searches until the best is proven, the budget or time is used up, or the user interrupts.
 
         Raises:
-            WorkError: no legal plan, or too large for one pass.
+            WorkError: no legal plan, or too large for one pass. KeyboardInterrupt: interrupted before there was a plan.
             InputError: the study file cannot be used.
         """
         self._started = time.monotonic()
@@ -138,6 +138,8 @@ class Tuner:
                 stopped = self._steps(study, workers, entries)
             except KeyboardInterrupt:
                 stopped = "interrupt"
+            if not self.state.best and stopped == "interrupt":
+                raise KeyboardInterrupt  # nothing to report yet
             if not self.state.best:
                 raise WorkError(f"no legal plan found for {self.workload.text}", hint=f"refused by: {self._refusals()}")
             return self._result(stopped)

@@ -144,6 +144,8 @@ class VectorTuner:
 
     def _result(self, stopped: str, started: float) -> SearchResult:
         top = self._top()
+        if not top and stopped == "interrupt":
+            raise KeyboardInterrupt  # nothing to report yet
         if not top:
             refused = ", ".join(f"{rule} ({count})" for rule, count in sorted(self._rejections.items())) or "nothing was tried"
             raise WorkError(f"no legal plan found for {self.workload.text}", hint=f"refused by: {refused}")

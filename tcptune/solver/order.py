@@ -61,6 +61,7 @@ def best_order(jobs: Sequence[Job], horizon: int | None = None) -> BestOrder:
     model.minimize(makespan)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
+    solver.parameters.catch_sigint_signal = False  # an interrupt stays with Python, also after the solve
     solver.parameters.random_seed = 0
     solver.parameters.max_deterministic_time = _DETERMINISTIC_LIMIT
     status = solver.solve(model)

@@ -124,6 +124,7 @@ class PlacementModel:
         """The best placement within the deterministic limit; None only if the solver proves that none is legal."""
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
+        solver.parameters.catch_sigint_signal = False  # an interrupt stays with Python, also after the solve
         solver.parameters.random_seed = 0
         solver.parameters.max_deterministic_time = _DETERMINISTIC_LIMIT
         status = solver.solve(self.model)

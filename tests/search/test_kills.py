@@ -1,14 +1,19 @@
 """Kills at fixed moments: no finished step is lost, no journal is corrupt, and the resumed result is that of an uninterrupted run."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
 
 import pytest
 
+from tcptune.errors import WorkError
 from tcptune.ir.workload import einsum
 from tcptune.search.entry import tune
+from tcptune.search.parallel import Workers
+from tcptune.search.space import Space
 from tcptune.search.store import Study, _valid_lines
 
 WORKLOAD = {"text": "ik,jk->ij", "sizes": {"i": 24, "j": 40, "k": 32}}
@@ -60,3 +65,32 @@ def test_four_kills_lose_nothing(tmp_path):
 @pytest.mark.slow
 def test_fifty_kills_lose_nothing(tmp_path):
     check_kills(tmp_path, DELAYS_MS + DELAYS_MS[::-1])
+
+
+INTERRUPTED = """
+import sys
+from tcptune.cli.app import main
+sys.argv = ["tcptune", "search", "einsum", "ik,jk->ij", "-s", "i=64", "-s", "j=64", "-s", "k=64", "--out", sys.argv[1], *sys.argv[2:]]
+print("ready", file=sys.stderr, flush=True)
+main()
+"""
+
+
+@pytest.mark.parametrize(("delay_s", "options"), [(0.2, []), (1.5, []), (3, []), (2, ["--jobs", "2"])], ids=str)
+def test_an_interrupt_writes_the_best_so_far_or_nothing(tmp_path, delay_s, options):
+    code = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "out"), "--trials", "100000", *options]
+    with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as child:
+        assert child.stderr is not None
+        assert child.stderr.readline() == "ready\n"
+        time.sleep(delay_s)
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+        errors = child.communicate(timeout=60)[1]
+    assert "Traceback" not in errors, errors
+    assert child.returncode in (0, 130, -signal.SIGINT)  # the last: while its modules were still being loaded
+    assert (child.returncode == 0) == (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_worker_that_dies_is_a_clear_error():
+    workload = einsum(WORKLOAD["text"], sizes=WORKLOAD["sizes"])
+    with Workers(Space(workload), 2) as workers, pytest.raises(WorkError, match="worker process died"):
+        workers._results(os._exit, [(1,)])

@@ -1,5 +1,8 @@
 """The journal of a study: whole after any kill, refused for another study."""
 
+import json
+import zlib
+
 import pytest
 
 from tcptune.errors import InputError
@@ -66,3 +69,35 @@ def test_any_other_file_is_refused_and_left_as_it_is(tmp_path):
 def test_a_study_that_cannot_be_written_is_a_clear_error(tmp_path):
     with pytest.raises(InputError, match="cannot use the study file"):
         Study(tmp_path / "missing" / "study.journal", IDENTITY)
+
+
+@pytest.mark.parametrize("content", [b"my thesis, without a newline", b"\0" * 100, b"two\nlines\n"], ids=["text", "zeros", "lines"])
+def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path, content):
+    path = tmp_path / "precious"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="not a study journal"):
+        Study(path, {"seed": 0})
+    assert path.read_bytes() == content
+
+
+def test_a_first_line_that_a_kill_tore_is_written_anew(tmp_path):
+    path = tmp_path / "study.journal"
+    Study(path, {"seed": 0}).close()
+    whole = path.read_bytes()
+    for kept in range(len(whole)):
+        path.write_bytes(whole[:kept])
+        Study(path, {"seed": 0}).close()
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("step", [3, {"a": 1}, {"number": 0, "kind": "explore", "entries": [], "outcomes": 5, "params": {}}], ids=str)
+def test_a_checksummed_line_that_is_no_step_gives_no_traceback(tmp_path, step):
+    path = tmp_path / "study.journal"
+    Study(path, {"seed": 0}).close()
+    body = json.dumps(step).encode()
+    path.write_bytes(path.read_bytes() + b"%08x %s\n" % (zlib.crc32(body), body))
+    try:
+        with Study(path, {"seed": 0}) as study:
+            assert study.records == {}
+    except InputError as refusal:
+        assert "another form" in refusal.message
