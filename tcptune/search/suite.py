@@ -27,7 +27,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tcptune.errors import InputError, WorkError
-from tcptune.ir.files import read_json
+from tcptune.ir.files import read_json, read_text
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tuner_for
 from tcptune.search.result import SearchResult
@@ -35,6 +35,7 @@ from tcptune.search.tuner import Progress
 
 RESULT_FILE = "result.json"
 STUDY_FILE = "study.journal"
+_LONGEST_NAME = 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 
 
@@ -51,7 +52,7 @@ class _Options(BaseModel):
     reduce: str = "sum"
     profile: str = "vendor"
     trials: int = Field(200, ge=1)
-    time_limit: float | None = Field(None, gt=0)
+    time_limit: float | None = Field(None, gt=0, allow_inf_nan=False)
     jobs: int = Field(1, ge=1)
     seed: int | list[int] = 0
 
@@ -124,14 +125,17 @@ def load_suite(path: Path) -> Suite:
     Raises:
         InputError: the file cannot be read, is no TOML, has an unknown or wrong field, or two runs of one name.
     """
+    text = read_text(path)
     try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raw = tomllib.loads(text)
+    except RecursionError as error:
+        raise InputError(f"{path} nests too deeply to be read") from error
+    except ValueError as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     file = _validated(_File, raw, str(path))
     runs = tuple(run for entry in file.run for run in _expanded(_validated(_Run, {**file.defaults, **entry}, f"a run of {path}")))
+    if not runs:
+        raise InputError(f"{path} has no search", hint="a list of sizes or seeds is empty")
     names = [run.name for run in runs]
     for name in names:
         if names.count(name) > 1:
@@ -161,6 +165,9 @@ def _expanded(run: _Run) -> Iterator[SuiteRun]:
         shape = {"dtype": run.dtype, "out_dtype": run.out_dtype, "layout": run.layout, "epilogue": run.epilogue}
         workload = einsum(run.einsum, sizes=chosen, reduce=run.reduce, fuse=run.fuse, **shape)  # type: ignore[arg-type]
         options = {"trials": run.trials, "seed": seed, "jobs": run.jobs, "time_limit": run.time_limit, "profile": run.profile}
+        if len(name) > _LONGEST_NAME:
+            raise InputError(f"run name {name[:40]!r}… has {len(name)} characters", hint=f"at most {_LONGEST_NAME}: it becomes a folder")
+        tuner_for(workload, **options)  # refuses options that no search can use
         yield SuiteRun(name, workload, options)
 
 

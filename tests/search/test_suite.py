@@ -54,6 +54,13 @@ def test_lists_run_every_combination(tmp_path):
         (TEXT.replace("[32, 64]", "0"), "at least 1"),
         (TEXT.replace('"dot"', '"../dot"'), "letters, digits"),
         (TEXT + TEXT.split("trials = 6")[1], "two runs called"),
+        (TEXT.replace("[32, 64]", "[]"), "no search"),
+        (TEXT + "seed = []\n", "no search"),
+        (TEXT + "seed = -1\n", "seed must be at least 0"),
+        (TEXT + "time_limit = inf\n", "time_limit"),
+        (TEXT + 'profile = "fast"\n', "unknown timing profile"),
+        (TEXT.replace('"dot"', f'"{"d" * 300}"'), "304 characters"),
+        ("a = " + "[" * 100_000, "nests too deeply"),
     ],
 )
 def test_a_bad_suite_is_refused_before_any_search(tmp_path, text, words):
