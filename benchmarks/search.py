@@ -86,6 +86,7 @@ def candidates_per_second(jobs: int, entries: int = 160) -> float:
     space = Space(einsum("bhqd,bhkd->bhqk", b=2, h=4, q=16, k=48, d=32))
     count = min(entries, space.entries)
     with Workers(space, jobs) as workers:
+        workers.wait_started()
         workers.explore(range(space.entries - 8, space.entries), 1 << 40, {})
         began = perf_counter()
         for first in range(0, count, 32):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Dict
 from concurrent.futures import ProcessPoolExecutor
@@ -25,6 +26,11 @@ from tcptune.search.space import Space
 from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED
 
 Answer = TypeVar("Answer")
+
+SHARES_PER_JOB = 2
+"""Tasks that a chunk is split into for each worker, so that one with cheap placements does not wait for the other."""
+
+_MOMENT_S = 0.02
 
 RETRIES = 4
 """Settings of one placement that are tried when the cheapest ones are refused by a rule."""
@@ -111,6 +117,12 @@ def _explore_in_worker(entries: list[int], below: int) -> list[list[Outcome]]:
     return explore_many(_worker_space, entries, below, {})
 
 
+def _worker_process() -> int:
+    """Process id of the worker that answers, after a moment in which the others can answer too."""
+    time.sleep(_MOMENT_S)
+    return os.getpid()
+
+
 def _evaluate_in_worker(candidate: dict[str, Any]) -> Outcome:
     assert _worker_space is not None
     return evaluate(Candidate.from_json(_worker_space.workload, candidate), _worker_space.profile)
@@ -142,10 +154,17 @@ class Workers:
                 for _ in range(jobs):
                     self._pool.submit(os.getpid)
 
+    def wait_started(self) -> None:
+        """Returns when every worker has built its tables and answers."""
+        answered: set[int] = set()
+        while self._pool is not None and len(answered) < self.jobs:
+            answered |= set(self._results(_worker_process, [()] * self.jobs))
+
     def explore(self, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
         if self._pool is None:
             return explore_many(self.space, entries, below, seen)
-        shares = [list(entries[n :: self.jobs]) for n in range(self.jobs)]
+        parts = SHARES_PER_JOB * self.jobs
+        shares = [list(entries[n::parts]) for n in range(parts)]
         shares = [share for share in shares if share]
         found = self._results(_explore_in_worker, [(share, below) for share in shares])
         by_entry = {

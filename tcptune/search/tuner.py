@@ -132,8 +132,8 @@ class Tuner:
         self._started = time.monotonic()
         identity = {"workload": self.workload.to_json(), "seed": self.seed, "profile": self.profile, "version": STUDY_VERSION}
         stopped = "trials"
-        entries = self.space.entries
         with Study(self.study, identity) as study, Workers(self.space, self.jobs) as workers:
+            entries = self.space.entries  # counted while the workers start
             try:
                 stopped = self._steps(study, workers, entries)
             except KeyboardInterrupt:
