@@ -10,6 +10,8 @@ import os
 import signal
 import sys
 from collections.abc import Iterable
+from importlib import metadata
+from typing import Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -28,6 +30,18 @@ class _InOrder(TyperGroup):
         return sorted(self.commands, key=COMMANDS.index)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tcptune {metadata.version('tcptune')}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")] = False,
+) -> None:
+    """Options before the command."""
+
+
 def build(names: Iterable[str]) -> typer.Typer:
     """The command line application with these commands."""
     app = typer.Typer(
@@ -39,7 +53,7 @@ def build(names: Iterable[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(lambda: None)  # keeps the command's name on the line when only one is registered
+    app.callback()(_options)  # also keeps the command's name on the line when only one is registered
     for name in names:
         module = importlib.import_module(f"tcptune.cli.{name}")
         if hasattr(module, "app"):

@@ -132,10 +132,10 @@ RULES = (
     ),
     Rule(
         "TUNE-016",
-        "Window of the pictures",
-        "The captures show cycles 4,000 to 8,000.",
-        "reading a makespan off them",
-        "use the table",
+        "Window of the double-buffering pictures",
+        "The schedule pictures of the three double-buffering kernels show cycles 4,000 to 8,000 only, not whole kernels.",
+        "reading a makespan off such a picture",
+        "take makespans from the schedule: 19,106 rolled, 15,477 pipelined, 15,086 unrolled (TUNE-012)",
         _BUFFER,
     ),
     Rule(
