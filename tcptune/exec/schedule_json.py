@@ -7,7 +7,7 @@ Reading needs only ``instructions[].lifetime`` and tolerates everything else mis
 from __future__ import annotations
 
 import json
-from math import ceil
+from math import ceil, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +50,27 @@ def visible(begin: int, end: int, first: int, last: int) -> tuple[int, int] | No
 
 
 def _integer(value: Any, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value != int(value):
         raise InputError(f"{where} must be a whole number, got {value!r}")
     return int(value)
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise InputError(f"{where} must be a number, got {value!r}")
+    return float(value)
+
+
+def _list(raw: dict[str, Any], key: str, where: str) -> list[Any]:
+    """The list in a field that may be missing or null."""
+    value = raw.get(key)
+    if value is not None and not isinstance(value, list):
+        raise InputError(f"{where}.{key} must be a list, got {value!r}")
+    return value or []
+
+
+def _tensor_name(index: Any, tensors: dict[int, str]) -> str:
+    return tensors.get(index, f"T{index}") if isinstance(index, int) else f"T{index}"
 
 
 def _context(name: Any) -> str:
@@ -69,12 +87,12 @@ def _operation(raw: Any, place: int, tensors: dict[int, str]) -> Operation:
     begin, end = (_integer(life[k], f"{where}.lifetime.{k}") for k in ("begin", "end"))
     if end < begin:
         raise InputError(f"{where} ends at {end} before it begins at {begin}")
-    contexts = tuple(_context(c) for c in raw.get("contexts") or ())
+    contexts = tuple(_context(c) for c in _list(raw, "contexts", where))
     kind = str(raw.get("tpe", ""))
     util = raw.get("util") if isinstance(raw.get("util"), dict) else {}
-    share = float(util.get("total_util", 0.0)) if isinstance(util, dict) else 0.0
+    share = _number(util.get("total_util", 0.0), f"{where}.util.total_util") if isinstance(util, dict) else 0.0
     moved = round(share * (end - begin) * RNGD.reported_peak_bytes_per_cycle) if contexts in ((DMA,), ()) and kind in _DMA_KINDS else 0
-    reads, writes = (tuple(tensors.get(t, f"T{t}") for t in raw.get(k) or ()) for k in ("input_tensors", "output_tensors"))
+    reads, writes = (tuple(_tensor_name(t, tensors) for t in _list(raw, k, where)) for k in ("input_tensors", "output_tensors"))
     name = str(raw.get("index", place))
     return Operation(name, kind, contexts, begin, end, str(raw.get("description", "")), reads, writes, moved)
 
@@ -87,7 +105,7 @@ def _lifetime(raw: Any, place: int, hw: Hardware) -> Lifetime | None:
     size = _integer(raw.get("size", 0), f"tensors[{place}].size") // slices
     address = _integer(raw.get("address", 0), f"tensors[{place}].address") // slices
     buffer = Buffer(str(raw.get("name", "")), str(raw["buffer_type"]), size, str(raw.get("shape", "")))
-    begin, end = (int(life.get(k, 0)) for k in ("begin", "end"))  # type: ignore[union-attr]
+    begin, end = (_integer(life.get(k, 0), f"tensors[{place}].lifetime.{k}") for k in ("begin", "end"))  # type: ignore[union-attr]
     return Lifetime(buffer, address, begin, end)
 
 

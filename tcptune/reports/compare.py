@@ -14,9 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from tcptune.errors import InputError
 from tcptune.exec.schedule_json import LANES, read_schedule
-from tcptune.ir.files import read_json, write_text
+from tcptune.ir.files import read_json, read_text, write_text
 from tcptune.ir.schedule import Schedule
 from tcptune.reports.html import picture, render
 from tcptune.reports.result_view import placement_words, workload_words
@@ -66,6 +68,39 @@ _OPERATIONS = 80
 _UNNAMED = re.compile(r"T\d+\Z")
 
 
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+
+class _Best(_Strict):
+    placement: dict[str, dict[str, int]] = {}
+    knobs: dict[str, Any] = {}
+    terms: dict[str, int] = {}
+    busy: dict[str, int] = {}
+
+
+class _Default(_Strict):
+    makespan: int | None = Field(None, gt=0)
+
+
+class _Workload(_Strict):
+    sizes: dict[str, int] = {}
+
+
+class _Document(_Strict):
+    """The fields of a search result that comparisons read."""
+
+    workload: _Workload
+    makespan: int = Field(gt=0)
+    lower_bound: int = Field(gt=0)
+    gap: float = Field(allow_inf_nan=False)
+    default: _Default | None = None
+    oracle: dict[str, Any] | None = None
+    candidates: dict[str, Any] | None = None
+    best: _Best | None = None
+    wall_time_s: float = Field(0.0, allow_inf_nan=False)
+
+
 @dataclass(frozen=True)
 class Run:
     """One finished search.
@@ -93,6 +128,11 @@ class Run:
         document = read_json(path)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
             raise InputError(f"{path} is no search result", hint=f"its schema must be {SCHEMA}")
+        try:
+            _Document.model_validate(document)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise InputError(f"{path} is no whole search result: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
         return cls(folder.name, document, folder)
 
     @cached_property
@@ -114,9 +154,13 @@ class Run:
         """Seconds until the best plan was within 5 % of the final one, None without a trace."""
         if self.folder is None or not (path := self.folder / "trace.csv").is_file():
             return None
-        for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
-            if int(row["makespan"]) <= NEAR_THE_END * self.makespan:
-                return float(row["elapsed_s"])
+        for row in csv.DictReader(read_text(path).splitlines()):
+            try:
+                makespan, elapsed_s = int(row["makespan"]), float(row["elapsed_s"])
+            except (KeyError, TypeError, ValueError) as cause:
+                raise InputError(f"{path} is no trace of a search") from cause
+            if makespan <= NEAR_THE_END * self.makespan:
+                return elapsed_s
         return None
 
     def kernel_hash(self) -> str:

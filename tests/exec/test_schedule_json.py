@@ -146,3 +146,21 @@ def test_a_window_is_half_open():
 
 def test_the_document_is_plain_json(document):
     assert json.loads(json.dumps(document)) == document
+
+
+LIFE = {"begin": 0, "end": 4}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"instructions": [{"lifetime": LIFE, "contexts": 1.5}]},
+        {"instructions": [{"lifetime": LIFE, "input_tensors": True}]},
+        {"instructions": [{"lifetime": LIFE, "util": {"total_util": []}}]},
+        {"instructions": [{"lifetime": {"begin": float("nan"), "end": 4}}]},
+        {"instructions": [], "tensors": [{"buffer_type": "Sram", "lifetime": {"begin": None}}]},
+    ],
+)
+def test_a_field_of_another_type_is_refused(broken):
+    with pytest.raises(InputError, match="must be"):
+        from_json(broken)

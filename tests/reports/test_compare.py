@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,3 +85,21 @@ def test_cells_and_tables() -> None:
     assert text_table(rows, shown) == "name    number\n------  ------\nx       12,345\nlonger\n"
     assert csv_text(rows, shown) == "a,n\nx,12345\nlonger,\n"
     assert [cell(v) for v in (True, 1.23456789, [1, 2])] == ["yes", "1.235", "1, 2"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"makespan": "x"}, {"makespan": 0}, {"gap": None}, {"workload": 3}, {"best": {"placement": {"i": 4}}}, {"default": {"makespan": "9"}}],
+    ids=str,
+)
+def test_a_result_with_a_wrong_field_is_refused_by_its_name(tmp_path, change):
+    (tmp_path / "result.json").write_text(json.dumps({**search_result().to_json(), **change}))
+    with pytest.raises(InputError, match=next(iter(change))):
+        Run.load(tmp_path)
+
+
+def test_a_trace_that_is_none_is_refused(tmp_path):
+    (tmp_path / "result.json").write_text(json.dumps(search_result().to_json()))
+    (tmp_path / "trace.csv").write_text("makespan,elapsed_s\nx,1\n")
+    with pytest.raises(InputError, match="no trace"):
+        Run.load(tmp_path).near_end_s()
