@@ -220,7 +220,7 @@ def run_suite(
             result = _search(run, journal, watch)
         except WorkError as error:
             failures.append(SuiteFailure(run.name, error))
-            _remove_if_empty(place)
+            _remove_if_empty(place, journal)
             continue
         save(result, place)
         if result.stopped == "interrupt":
@@ -230,8 +230,10 @@ def run_suite(
     return SuiteOutcome(tuple(folders), tuple(failures))
 
 
-def _remove_if_empty(place: Path) -> None:
-    """A search that failed before its first step leaves nothing behind."""
+def _remove_if_empty(place: Path, journal: Path) -> None:
+    """A search that failed before its first step, with a journal of at most the line that names it, leaves nothing behind."""
+    if journal.exists() and journal.read_bytes().count(b"\n") <= 1:
+        journal.unlink()
     if not any(place.iterdir()):
         place.rmdir()
 
