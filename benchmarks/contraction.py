@@ -14,10 +14,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tcptune.exec.check import check_kernel
-from tcptune.exec.fill import declared_inputs
-from tcptune.exec.interpret import run_kernel
 from tcptune.exec.library.patterns import gemm
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.fill import declared_inputs
+from tcptune.exec.running.interpret import run_kernel
 from tcptune.ir.axes import Axes
 from tcptune.ir.ops import op_from_json
 from tcptune.ir.types import StreamType, TensorType, dtype

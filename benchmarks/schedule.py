@@ -9,8 +9,8 @@ import random
 import time
 from math import log
 
-from tcptune.exec.allocate import plan_memory
-from tcptune.exec.schedule import schedule_program
+from tcptune.exec.scheduling.allocate import plan_memory
+from tcptune.exec.scheduling.schedule import schedule_program
 from tcptune.ir.schedule import DMA, MAIN, SUB, VECTOR, Buffer, Instruction, Launch, Program, Region
 
 SIZES = (500, 1000, 2000, 4000, 8000)

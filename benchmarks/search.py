@@ -14,7 +14,7 @@ from dataclasses import replace
 from statistics import median
 from time import perf_counter
 
-from tcptune.exec.lower_layout import Layout
+from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tune

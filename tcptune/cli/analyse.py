@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tcptune.cli.output import print_document
-from tcptune.exec.schedule_json import read_schedule
+from tcptune.exec.scheduling.schedule_json import read_schedule
 from tcptune.reports.schedule_analysis import Analysis, analyse
 
 _LONGEST_GAPS = 8

@@ -14,14 +14,14 @@ from rich.table import Table
 from tcptune.cli.kernel_file import load_kernel
 from tcptune.cli.output import print_document
 from tcptune.errors import WorkError
-from tcptune.exec.check import check_kernel
-from tcptune.exec.checked import CheckedKernel
 from tcptune.exec.compile import Compiled, compile_checked
-from tcptune.exec.fill import SEED, declared_inputs
-from tcptune.exec.impose import imposed_ranks
-from tcptune.exec.interpret import RunResult, run_kernel
-from tcptune.exec.oracle import Verification, has_oracle, verify
-from tcptune.exec.schedule_json import read_schedule, write_schedule
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.program.checked import CheckedKernel
+from tcptune.exec.running.fill import SEED, declared_inputs
+from tcptune.exec.running.interpret import RunResult, run_kernel
+from tcptune.exec.running.oracle import Verification, has_oracle, verify
+from tcptune.exec.scheduling.impose import imposed_ranks
+from tcptune.exec.scheduling.schedule_json import read_schedule, write_schedule
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import Unpriced
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, replace
 
-from tcptune.exec.allocate import MemoryPlan, lifetimes, plan_memory
-from tcptune.exec.bank_runs import starvation_notes
-from tcptune.exec.check import check_kernel
-from tcptune.exec.checked import CheckedKernel
-from tcptune.exec.instructions import lower, with_launch
-from tcptune.exec.schedule import schedule_program
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.program.checked import CheckedKernel
+from tcptune.exec.scheduling.allocate import MemoryPlan, lifetimes, plan_memory
+from tcptune.exec.scheduling.bank_runs import starvation_notes
+from tcptune.exec.scheduling.instructions import lower, with_launch
+from tcptune.exec.scheduling.schedule import schedule_program
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.schedule import Instruction, Program, Schedule
 from tcptune.model.hardware import RNGD, Hardware
@@ -77,7 +77,7 @@ def compile_kernel(
 
     Args:
         profile: timing profile, ``vendor`` or ``manual``.
-        ranks: instruction id to issue rank, to impose an order (`exec.impose` reads one from a schedule file).
+        ranks: instruction id to issue rank, to impose an order (`exec.scheduling.impose` reads one from a schedule file).
         first_begin: first cycle of the launch, where it differs from the profile's.
 
     Raises:

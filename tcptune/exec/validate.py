@@ -13,8 +13,8 @@ from typing import Any
 
 from tcptune.errors import InputError
 from tcptune.exec.compile import Compiled, compile_kernel
-from tcptune.exec.impose import ranks_of
 from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
+from tcptune.exec.scheduling.impose import ranks_of
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.schedule import DMA
 

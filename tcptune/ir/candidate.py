@@ -61,7 +61,7 @@ class Knobs:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One point of the search space; `exec.lower` turns it into a kernel."""
+    """One point of the search space; `exec.lowering.lower` turns it into a kernel."""
 
     workload: Workload
     placement: Placement

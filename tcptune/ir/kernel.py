@@ -156,7 +156,7 @@ class Kernel:
         axes: sizes of the axes that mappings speak of.
         chips: chips of the device (HW-008).
         outputs: tensors that are the results, in order.
-        oracle: reference in words or as ``einsum …`` (see `exec.oracle`), or None.
+        oracle: reference in words or as ``einsum …`` (see `exec.running.oracle`), or None.
         tolerance: how results are compared with the oracle, or None.
     """
 

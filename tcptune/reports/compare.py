@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tcptune.errors import InputError
-from tcptune.exec.schedule_json import LANES, read_schedule
+from tcptune.exec.scheduling.schedule_json import LANES, read_schedule
 from tcptune.ir.files import read_json, read_text, write_text
 from tcptune.ir.schedule import Schedule
 from tcptune.reports.html import picture, render

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tcptune.exec.schedule_json import to_json as schedule_to_json
+from tcptune.exec.scheduling.schedule_json import to_json as schedule_to_json
 from tcptune.ir.files import write_text
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.ops import CommitView

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tcptune.errors import InputError
-from tcptune.exec.check import check_kernel
-from tcptune.exec.checked import CheckedStep
-from tcptune.exec.schedule_json import LANES
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.program.checked import CheckedStep
+from tcptune.exec.scheduling.schedule_json import LANES
 from tcptune.ir.types import TensorType
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.rules import rule

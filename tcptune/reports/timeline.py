@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from tcptune.exec.schedule_json import LANES
+from tcptune.exec.scheduling.schedule_json import LANES
 from tcptune.ir.schedule import Lifetime, Operation, Schedule
 from tcptune.reports.schedule_analysis import Analysis
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.lower_layout import Layout, foreign_runs
-from tcptune.exec.lower_pass import contraction_result
+from tcptune.exec.lowering.layout import Layout, foreign_runs
+from tcptune.exec.lowering.passes import contraction_result
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
 from tcptune.ir.workload import Workload

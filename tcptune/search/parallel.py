@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from tcptune.errors import RuleViolation, TcptuneError, WorkError
 from tcptune.exec.compile import compile_kernel
-from tcptune.exec.lower import lower
+from tcptune.exec.lowering.lower import lower
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload
 from tcptune.search.knobs import Priced

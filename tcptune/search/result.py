@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tcptune.exec.oracle import Verification
+from tcptune.exec.running.oracle import Verification
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.schedule import Schedule
 

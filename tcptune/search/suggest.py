@@ -10,7 +10,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
-from tcptune.exec.lower_layout import Layout
+from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.search.knobs import gather_choices, ring_choices, slice_orders, spread_choices
 from tcptune.search.space import Space

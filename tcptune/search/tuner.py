@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
-from tcptune.exec.lower import lower
-from tcptune.exec.lower_layout import Layout
-from tcptune.exec.oracle import Verification, verify
+from tcptune.exec.lowering.layout import Layout
+from tcptune.exec.lowering.lower import lower
+from tcptune.exec.running.oracle import Verification, verify
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.workload import Workload
 from tcptune.model.calibration import profile as profile_named

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from tcptune.errors import RuleViolation, TcptuneError, WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
-from tcptune.exec.lower_epilogue import operand_dtype
-from tcptune.exec.lower_float import lower_float
-from tcptune.exec.lower_vector import lower_vector
-from tcptune.exec.oracle import Verification, verify
+from tcptune.exec.lowering.float_products import lower_float
+from tcptune.exec.lowering.fused_epilogue import operand_dtype
+from tcptune.exec.lowering.vector import lower_vector
+from tcptune.exec.running.oracle import Verification, verify
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.schedule import CORE

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from tcptune.exec.lower_layout import Layout, hbm_element, remove
-from tcptune.exec.lower_pass import contraction_result, folded, outer_time, stream_time
-from tcptune.exec.lower_result import plan_gather, stored_digits, stored_texts
+from tcptune.exec.lowering.layout import Layout, hbm_element, remove
+from tcptune.exec.lowering.passes import contraction_result, folded, outer_time, stream_time
+from tcptune.exec.lowering.result import plan_gather, stored_digits, stored_texts
 from tcptune.ir.axes import Axes
 from tcptune.ir.placement import expression, merged, positions
 from tcptune.ir.types import DType, TensorType

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcptune.exec.active_schedules import is_legal, shortest_begins
-from tcptune.exec.dependences import dependences
-from tcptune.exec.schedule import schedule_program
+from tcptune.exec.scheduling.active_schedules import is_legal, shortest_begins
+from tcptune.exec.scheduling.dependences import dependences
+from tcptune.exec.scheduling.schedule import schedule_program
 from tcptune.ir.schedule import DMA, MAIN, SUB, VECTOR, Instruction, Launch, Program, Region
 
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.allocate import lifetimes, plan_memory
-from tcptune.exec.check_schedule import check_schedule
-from tcptune.exec.schedule import schedule_program
+from tcptune.exec.scheduling.allocate import lifetimes, plan_memory
+from tcptune.exec.scheduling.check_schedule import check_schedule
+from tcptune.exec.scheduling.schedule import schedule_program
 from tcptune.ir.schedule import Buffer, Repeat
 from tests.exec.programs import begins, op, program
 

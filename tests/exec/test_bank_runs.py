@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tcptune.exec.bank_runs import run_of_loops, starvation_notes
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.library import patterns, vector_rows
-from tcptune.exec.schedule import schedule_program
+from tcptune.exec.scheduling.bank_runs import run_of_loops, starvation_notes
+from tcptune.exec.scheduling.schedule import schedule_program
 from tcptune.model.memory.dm import bank_of
 from tests.exec.programs import op, program
 

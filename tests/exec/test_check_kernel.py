@@ -3,9 +3,9 @@
 import pytest
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.exec.build import KernelBuilder
-from tcptune.exec.check import check_kernel
 from tcptune.exec.library import double_buffer, patterns
+from tcptune.exec.program.build import KernelBuilder
+from tcptune.exec.program.check import check_kernel
 from tcptune.ir.kernel import Kernel
 
 PLACE = {"cluster": "1 # 2", "slice": "A / 8 # 256", "element": "A % 8"}

@@ -3,10 +3,10 @@
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.check import check_kernel
-from tcptune.exec.epilogue import plan_epilogue
-from tcptune.exec.lower import lower
-from tcptune.exec.oracle import verify
+from tcptune.exec.lowering.epilogue import plan_epilogue
+from tcptune.exec.lowering.lower import lower
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.oracle import verify
 from tcptune.ir.types import dtype
 from tcptune.ir.workload import einsum
 from tcptune.search.template import template

@@ -3,10 +3,10 @@
 import pytest
 
 from tcptune.errors import WorkError
-from tcptune.exec.build import KernelBuilder
-from tcptune.exec.check_schedule import check_schedule
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
+from tcptune.exec.program.build import KernelBuilder
+from tcptune.exec.scheduling.check_schedule import check_schedule
 from tcptune.ir.schedule import CORE, DMA, MAIN, SUB, VECTOR
 
 PLACE = {"cluster": "1 # 2", "slice": "A / 8 # 256", "element": "A % 8"}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tcptune.errors import WorkError
-from tcptune.exec.build import KernelBuilder
-from tcptune.exec.check import check_kernel
-from tcptune.exec.fill import cells_of, declared_inputs, formula
-from tcptune.exec.interpret import run_kernel
 from tcptune.exec.library import double_buffer
+from tcptune.exec.program.build import KernelBuilder
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.fill import cells_of, declared_inputs, formula
+from tcptune.exec.running.interpret import run_kernel
 from tcptune.ir.kernel import Kernel
 from tcptune.model.values import Values
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tcptune.errors import InputError, WorkError
-from tcptune.exec.build import KernelBuilder
-from tcptune.exec.check import check_kernel
-from tcptune.exec.fill import declared_inputs, drawn_inputs
-from tcptune.exec.interpret import run_kernel
 from tcptune.exec.library import patterns, perceptron, vector_rows
-from tcptune.exec.oracle import OracleReport, Verification, compare_with_oracle, dense, has_oracle, reference, verify, within
+from tcptune.exec.program.build import KernelBuilder
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.fill import declared_inputs, drawn_inputs
+from tcptune.exec.running.interpret import run_kernel
+from tcptune.exec.running.oracle import OracleReport, Verification, compare_with_oracle, dense, has_oracle, reference, verify, within
 from tcptune.ir.kernel import Kernel, Tolerance
 
 SMALL = {

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcptune.errors import WorkError
-from tcptune.exec.allocate import lifetimes, plan_memory
-from tcptune.exec.check_schedule import check_schedule
-from tcptune.exec.dependences import dependence_graph
-from tcptune.exec.schedule import schedule_program
+from tcptune.exec.scheduling.allocate import lifetimes, plan_memory
+from tcptune.exec.scheduling.check_schedule import check_schedule
+from tcptune.exec.scheduling.dependences import dependence_graph
+from tcptune.exec.scheduling.schedule import schedule_program
 from tcptune.ir.schedule import Lag, Launch, Region, Repeat
 from tests.exec.programs import CONTEXTS, begins, op, program
 

@@ -8,7 +8,7 @@ import pytest
 from tcptune.errors import InputError
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.library import double_buffer, patterns, vector_rows
-from tcptune.exec.schedule_json import from_json, lanes_of, read_schedule, to_json, visible, write_schedule
+from tcptune.exec.scheduling.schedule_json import from_json, lanes_of, read_schedule, to_json, visible, write_schedule
 from tcptune.ir.schedule import DMA, MAIN, VECTOR
 
 SLICES = 512

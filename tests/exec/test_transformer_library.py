@@ -6,11 +6,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tcptune.exec.check import check_kernel
 from tcptune.exec.compile import compile_kernel
-from tcptune.exec.interpret import run_kernel
 from tcptune.exec.library.transformer import HEAD_DIM, HEADS, HIDDEN, INTERMEDIATE, KERNELS, KV_HEADS, rope
-from tcptune.exec.oracle import verify
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.interpret import run_kernel
+from tcptune.exec.running.oracle import verify
 from tcptune.ir.kernel import Kernel
 from tcptune.model.values import Values
 

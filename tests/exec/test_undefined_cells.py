@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.check import check_kernel
-from tcptune.exec.fill import declared_inputs
-from tcptune.exec.interpret import run_kernel
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.fill import declared_inputs
+from tcptune.exec.running.interpret import run_kernel
 from tcptune.ir.kernel import Kernel
 
 ROWS, COLUMNS = 256, 64

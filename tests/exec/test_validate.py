@@ -3,11 +3,11 @@
 import pytest
 
 from tcptune.errors import InputError
-from tcptune.exec.check_schedule import check_schedule
 from tcptune.exec.compile import compile_kernel
-from tcptune.exec.impose import imposed_ranks
 from tcptune.exec.library import patterns, perceptron
-from tcptune.exec.schedule_json import from_json, to_json
+from tcptune.exec.scheduling.check_schedule import check_schedule
+from tcptune.exec.scheduling.impose import imposed_ranks
+from tcptune.exec.scheduling.schedule_json import from_json, to_json
 from tcptune.exec.validate import KERNELS, published, validate
 
 RESULT = validate()

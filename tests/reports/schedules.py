@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tcptune.exec.compile import compile_kernel
-from tcptune.exec.lower import lower
+from tcptune.exec.lowering.lower import lower
 from tcptune.ir.schedule import CORE, DMA, MAIN, SUB, VECTOR, Buffer, Lifetime, Operation, Schedule
 from tcptune.ir.workload import einsum
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow

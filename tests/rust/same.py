@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tcptune.exec.check import check_kernel
-from tcptune.exec.checked import CheckedStep
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.program.checked import CheckedStep
 from tcptune.ir import steps as s
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.steps import KernelStep

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from tcptune.errors import InputError
-from tcptune.exec.check import check_kernel
-from tcptune.exec.fill import drawn_inputs
-from tcptune.exec.lower import lower
-from tcptune.exec.oracle import dense, reference
+from tcptune.exec.lowering.lower import lower
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.fill import drawn_inputs
+from tcptune.exec.running.oracle import dense, reference
 from tcptune.exec.rust import read_kernel
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.workload import einsum

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tcptune.exec.compile import compile_checked
-from tcptune.exec.fill import random
-from tcptune.exec.interpret import run_kernel
-from tcptune.exec.oracle import dense, verify
+from tcptune.exec.running.fill import random
+from tcptune.exec.running.interpret import run_kernel
+from tcptune.exec.running.oracle import dense, verify
 from tcptune.exec.rust import read_rust
 from tcptune.exec.rust.check import check_rust
 from tcptune.ir.kernel import Tolerance

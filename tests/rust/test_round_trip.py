@@ -14,11 +14,11 @@ import pytest
 
 import tcptune
 from tcptune.errors import InputError, RuleViolation, WorkError
-from tcptune.exec.check import check_kernel
 from tcptune.exec.compile import compile_kernel
-from tcptune.exec.fill import drawn_inputs
-from tcptune.exec.interpret import run_kernel
-from tcptune.exec.lower import lower
+from tcptune.exec.lowering.lower import lower
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.fill import drawn_inputs
+from tcptune.exec.running.interpret import run_kernel
 from tcptune.exec.rust import read_kernel, read_rust
 from tcptune.exec.rust.source import Source
 from tcptune.ir.candidate import Candidate

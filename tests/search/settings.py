@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.lower_layout import Layout
+from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate
 from tcptune.search.knobs import gather_choices, ring_choices, slice_orders
 from tcptune.search.space import Space

@@ -73,7 +73,7 @@ def test_fates_add_up_and_the_top_is_sorted():
 
 
 def test_the_terms_of_the_best_plan_compose_its_makespan():
-    from tcptune.exec.lower_layout import Layout
+    from tcptune.exec.lowering.layout import Layout
     from tcptune.ir.candidate import Candidate
     from tcptune.solver.pricing import FixedCosts, price
 

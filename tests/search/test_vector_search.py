@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tcptune.errors import InputError, RuleViolation, WorkError
-from tcptune.exec.check import check_kernel
 from tcptune.exec.compile import compile_kernel
-from tcptune.exec.fill import drawn_inputs
-from tcptune.exec.lower_float import lower_float
-from tcptune.exec.lower_vector import lower_vector
-from tcptune.exec.oracle import reference, verify
+from tcptune.exec.lowering.float_products import lower_float
+from tcptune.exec.lowering.vector import lower_vector
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.fill import drawn_inputs
+from tcptune.exec.running.oracle import reference, verify
 from tcptune.ir.workload import einsum
 from tcptune.search.entry import tune, tuner_for
 from tcptune.search.tuner import Tuner

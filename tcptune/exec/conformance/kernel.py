@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from tcptune.errors import ParseError, RuleViolation
-from tcptune.exec.check import check_kernel
-from tcptune.exec.checked import CheckedKernel
 from tcptune.exec.conformance.compare import expect_refusal
 from tcptune.exec.conformance.kernel_facts import compare_facts
 from tcptune.exec.conformance.registry import Case, Mismatch
-from tcptune.exec.fill import cells_of, declared_inputs
-from tcptune.exec.interpret import RunResult, run_kernel
-from tcptune.exec.oracle import compare_with_oracle, has_oracle, within
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.program.checked import CheckedKernel
+from tcptune.exec.running.fill import cells_of, declared_inputs
+from tcptune.exec.running.interpret import RunResult, run_kernel
+from tcptune.exec.running.oracle import compare_with_oracle, has_oracle, within
 from tcptune.ir.kernel import Kernel, Tolerance
 from tcptune.ir.types import TensorType
 from tcptune.model.values import Values

@@ -7,9 +7,9 @@ from collections.abc import Mapping as Dict
 from math import prod
 from typing import Any
 
-from tcptune.exec.check import trip_count
-from tcptune.exec.checked import CheckedKernel, CheckedStep, buffer_bytes
 from tcptune.exec.conformance.registry import Mismatch, expect_equal
+from tcptune.exec.program.check import trip_count
+from tcptune.exec.program.checked import CheckedKernel, CheckedStep, buffer_bytes
 from tcptune.ir import steps as s
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model.hardware import RNGD

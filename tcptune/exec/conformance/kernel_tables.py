@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from tcptune.errors import RuleViolation
-from tcptune.exec import dependences
-from tcptune.exec.check import check_kernel, trip_count
 from tcptune.exec.conformance.device_tables import expect_facts
 from tcptune.exec.conformance.kernel_facts import unit_groups
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal, table
-from tcptune.exec.instructions import lower
 from tcptune.exec.library import patterns
-from tcptune.exec.schedule_json import LANES
+from tcptune.exec.program.check import check_kernel, trip_count
+from tcptune.exec.scheduling import dependences
+from tcptune.exec.scheduling.instructions import lower
+from tcptune.exec.scheduling.schedule_json import LANES
 from tcptune.exec.validate import LOOPS, published
 from tcptune.ir.axes import Axes
 from tcptune.ir.kernel import Kernel, Loop

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tcptune.exec.active_schedules import is_legal
-from tcptune.exec.bank_runs import run_of_loops
 from tcptune.exec.conformance.compare import expect_derived
 from tcptune.exec.conformance.device_tables import check_hardware as _registers_device_tables  # noqa: F401
 from tcptune.exec.conformance.kernel_tables import check_hazards as _registers_kernel_tables  # noqa: F401
 from tcptune.exec.conformance.registry import Case, cost, expect_equal
 from tcptune.exec.conformance.tool_tables import check_filter as _registers_tool_tables  # noqa: F401
 from tcptune.exec.conformance.workload_tables import check_model as _registers_workload_tables  # noqa: F401
-from tcptune.exec.schedule import schedule_program
-from tcptune.exec.schedule_json import LANES, from_json, lanes_of, visible
+from tcptune.exec.scheduling.active_schedules import is_legal
+from tcptune.exec.scheduling.bank_runs import run_of_loops
+from tcptune.exec.scheduling.schedule import schedule_program
+from tcptune.exec.scheduling.schedule_json import LANES, from_json, lanes_of, visible
 from tcptune.ir.schedule import DMA, MAIN, PCIE, SUB, VECTOR, Instruction, Launch, Program, Region, Repeat, Schedule
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory import dm

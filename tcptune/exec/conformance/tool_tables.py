@@ -6,7 +6,7 @@ from tcptune.exec.conformance.compare import expect_derived
 from tcptune.exec.conformance.device_tables import expect_facts
 from tcptune.exec.conformance.registry import Case, Mismatch, cost, expect_equal, table
 from tcptune.exec.library import decoder_step
-from tcptune.exec.schedule_json import LANES, MEMORY_LANES
+from tcptune.exec.scheduling.schedule_json import LANES, MEMORY_LANES
 from tcptune.model import vendor_tools as tools
 from tcptune.model.tensor_unit import ENGINES
 

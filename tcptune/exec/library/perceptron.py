@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcptune.exec.build import KernelBuilder, Tensor
+from tcptune.exec.program.build import KernelBuilder, Tensor
 from tcptune.ir.kernel import Kernel, Tolerance
 
 CLUSTER = "1 # 2"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from tcptune.exec.build import KernelBuilder, Stream, Tensor
 from tcptune.exec.library.vector_rows import rmsnorm, softmax
+from tcptune.exec.program.build import KernelBuilder, Stream, Tensor
 from tcptune.ir.kernel import Kernel, Tolerance
 from tcptune.model.hardware import RNGD
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.exec.check import Checker, check_kernel, trip_count
-from tcptune.exec.checked import CheckedKernel, CheckedStep
+from tcptune.exec.program.check import Checker, check_kernel, trip_count
+from tcptune.exec.program.checked import CheckedKernel, CheckedStep
 from tcptune.exec.rust.emit import Annotation, StepPath
 from tcptune.exec.rust.reader import RustKernel
 from tcptune.exec.rust.source import LocatedViolation, RustError

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tcptune.errors import InputError
-from tcptune.exec.check import check_kernel
-from tcptune.exec.checked import CheckedKernel, CheckedStep
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.program.checked import CheckedKernel, CheckedStep
 from tcptune.exec.rust.index import parse_start
 from tcptune.exec.rust.reader import SUFFIX
 from tcptune.ir import steps as s

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tcptune.exec.fill import SEED
-from tcptune.exec.oracle import FLUSHED, RESULT_EPSILON, axes_of
+from tcptune.exec.running.fill import SEED
+from tcptune.exec.running.oracle import FLUSHED, RESULT_EPSILON, axes_of
 from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.mapping import IDENTITY, Mapping, Padding, PadKind, Symbol
 from tcptune.ir.types import DType, TensorType

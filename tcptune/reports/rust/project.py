@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from tcptune.errors import InputError
-from tcptune.exec.check import check_kernel
+from tcptune.exec.program.check import check_kernel
 from tcptune.exec.rust.reader import SUFFIX
 from tcptune.ir.files import write_text
 from tcptune.ir.kernel import Kernel

@@ -1,6 +1,6 @@
 """The host oracle in Rust: the kernel's oracle as plain loops over flat buffers, with the error that the device's arithmetic may make.
 
-Floats are summed in f64 and come with ``K 2^-24 sum |a b|``, as `exec.oracle` bounds them; integers wrap in i32.
+Floats are summed in f64 and come with ``K 2^-24 sum |a b|``, as `exec.running.oracle` bounds them; integers wrap in i32.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from tcptune.exec.oracle import ACCUMULATION_EPSILON, GATE_EPSILON, GATE_SLOPE, GATED_EPSILON, axes_of
+from tcptune.exec.running.oracle import ACCUMULATION_EPSILON, GATE_EPSILON, GATE_SLOPE, GATED_EPSILON, axes_of
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.types import TensorType
 from tcptune.reports.rust.layout import INDENT, MAX_WIDTH

@@ -6,7 +6,7 @@ from functools import singledispatchmethod
 from typing import TYPE_CHECKING
 
 from tcptune.errors import InputError
-from tcptune.exec.checked import CheckedStep
+from tcptune.exec.program.checked import CheckedStep
 from tcptune.ir import steps as s
 from tcptune.ir.ops import ContractOuter, ToTrf, ToVrf
 from tcptune.ir.steps import PlanEntry

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import WorkError
-from tcptune.exec.check_moves import gather_axes
-from tcptune.exec.check_views import view_offset
-from tcptune.exec.checked import Bound, CheckedKernel, CheckedStep
-from tcptune.exec.fill import cells_of
+from tcptune.exec.program.checked import Bound, CheckedKernel, CheckedStep
+from tcptune.exec.program.moves import gather_axes
+from tcptune.exec.program.views import view_offset
+from tcptune.exec.running.fill import cells_of
 from tcptune.ir import steps as s
 from tcptune.ir.mapping import Mapping
 from tcptune.ir.ops import BeginInterleaved

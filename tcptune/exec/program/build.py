@@ -22,8 +22,8 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from tcptune.errors import InputError
-from tcptune.exec.check import Checker, check_kernel
-from tcptune.exec.checked import Bound, CheckedKernel
+from tcptune.exec.program.check import Checker, check_kernel
+from tcptune.exec.program.checked import Bound, CheckedKernel
 from tcptune.ir.axes import Axes
 from tcptune.ir.kernel import Kernel, KernelInput, KernelStep, Loop, TensorUnit, Tolerance, step_from_json
 from tcptune.ir.ops import OPS

@@ -11,7 +11,7 @@ from collections.abc import Mapping as Dict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tcptune.exec.dependences import Edge, dependences
+from tcptune.exec.scheduling.dependences import Edge, dependences
 from tcptune.ir.schedule import Instruction
 
 MOST_NODES = 2_000
@@ -90,7 +90,7 @@ def shortest_begins(
     Exact while the search stays within `MOST_NODES` partial schedules (about a dozen instructions); beyond that, the best one found.
 
     Args:
-        edges: dependences of every instruction (`exec.dependences`).
+        edges: dependences of every instruction (`exec.scheduling.dependences`).
         free: cycle from which each resource is free; 0 where it is not named.
         releases: cycle before which each instruction cannot begin.
     """

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tcptune.errors import WorkError
-from tcptune.exec.bank_runs import longest_bank_run
-from tcptune.exec.check import trip_count
-from tcptune.exec.check_views import start_at
-from tcptune.exec.checked import Bound, CheckedKernel, CheckedStep, buffer_bytes
-from tcptune.exec.schedule_json import VIEW_PREFIX
+from tcptune.exec.program.check import trip_count
+from tcptune.exec.program.checked import Bound, CheckedKernel, CheckedStep, buffer_bytes
+from tcptune.exec.program.views import start_at
+from tcptune.exec.scheduling.bank_runs import longest_bank_run
+from tcptune.exec.scheduling.schedule_json import VIEW_PREFIX
 from tcptune.ir import steps as s
 from tcptune.ir.ops import Cast, FetchTableLookup, Op, Switch, ToVrf
 from tcptune.ir.schedule import (

@@ -1,17 +1,17 @@
 """Lowering: a candidate becomes a kernel (loads, staging, contraction, gather, store) in the vocabulary of `ir.kernel`.
 
-The kernel is built as plain steps and checked by the same rules as any other (`exec.build`); nothing here decides legality.
+The kernel is built as plain steps and checked by the same rules as any other (`exec.program.build`); nothing here decides legality.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tcptune.exec.lower_epilogue import named, operand_dtype, oracle_stages, result_steps
-from tcptune.exec.lower_layout import Layout, hbm_input, remove, store_step
-from tcptune.exec.lower_pass import contraction_result, staging_ops
-from tcptune.exec.lower_result import gather_ops, plan_gather
-from tcptune.exec.oracle import FLUSHED
+from tcptune.exec.lowering.fused_epilogue import named, operand_dtype, oracle_stages, result_steps
+from tcptune.exec.lowering.layout import Layout, hbm_input, remove, store_step
+from tcptune.exec.lowering.passes import contraction_result, staging_ops
+from tcptune.exec.lowering.result import gather_ops, plan_gather
+from tcptune.exec.running.oracle import FLUSHED
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.placement import Digit, expression, without

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tcptune.exec.lower_layout import Layout, Route, remove
-from tcptune.exec.lower_result import Result, padded_packet
+from tcptune.exec.lowering.layout import Layout, Route, remove
+from tcptune.exec.lowering.result import Result, padded_packet
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.workload import K
 

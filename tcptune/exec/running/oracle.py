@@ -7,7 +7,7 @@ The text of an oracle::
              | "max(einsum" [names] subscripts ", 0)"          the same with ReLU
              | "maximum" [names] axes "->" axes {"|" epilogue} the largest over the axes that the result lacks
              | "permute" [names] axes "->" axes                the same values under other axes
-             | "formula" name                                  a function of `exec.formulas`
+             | "formula" name                                  a function of `exec.running.formulas`
     names    = "(" input {"," input} ")"               inputs that the labels are of; the first ones of the kernel if absent
     epilogue = "relu" | "gelu" | "silu" | "add" number | "mul" number | ("bias" | "residual") ":" input "(" axes ")"
 
@@ -29,10 +29,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import InputError, WorkError
-from tcptune.exec import formulas
-from tcptune.exec.checked import CheckedKernel, CheckedStep
-from tcptune.exec.fill import PATTERNS, SEED, cells_of, drawn_inputs
-from tcptune.exec.interpret import RunResult, run_kernel
+from tcptune.exec.program.checked import CheckedKernel, CheckedStep
+from tcptune.exec.running import formulas
+from tcptune.exec.running.fill import PATTERNS, SEED, cells_of, drawn_inputs
+from tcptune.exec.running.interpret import RunResult, run_kernel
 from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.ops import ContractOuter
 from tcptune.ir.types import StreamType, TensorType

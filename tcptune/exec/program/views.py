@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.checked import Bound, CheckedStep, View
+from tcptune.exec.program.checked import Bound, CheckedStep, View
 from tcptune.ir import steps as s
 from tcptune.ir.formula import evaluate
 from tcptune.ir.mapping import Mapping

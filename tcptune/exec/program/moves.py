@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.exec import check_views
-from tcptune.exec.checked import Bound, CheckedStep
+from tcptune.exec.program import views
+from tcptune.exec.program.checked import Bound, CheckedStep
 from tcptune.ir import steps as s
 from tcptune.ir.mapping import Mapping
 from tcptune.ir.types import TensorType, dtype
@@ -18,7 +18,7 @@ from tcptune.model.movement import carried_digits
 from tcptune.model.redistribution import Route, check_asymmetric, check_hbm_shuffle, check_plan
 
 if TYPE_CHECKING:
-    from tcptune.exec.check import Checker
+    from tcptune.exec.program.check import Checker
 
 
 def check_move(checker: Checker, step: s.KernelStep) -> CheckedStep:
@@ -119,7 +119,7 @@ def _into_view(checker: Checker, step: s.Redistribute, source: Bound, route: Rou
     if step.into is None:
         raise InputError("redistribute to_dm_view needs into")
     tensor = checker.scope.find(step.into.tensor)
-    view = check_views.tile_of(tensor, step.into.tile, checker.start_values(step.into.tile.start), f"{tensor.name} tile")
+    view = views.tile_of(tensor, step.into.tile, checker.start_values(step.into.tile.start), f"{tensor.name} tile")
     _check_same_digits(step, route, view.type)
     transfer = _relayout(route.footprint, view.type, step.context)
     check_tile_starts(source.type, view.type, _element_starts(checker, source), _element_starts(checker, view))

@@ -7,12 +7,12 @@ are formed four at a time and folded by the Intra-Slice Reducer, then over neigh
 from __future__ import annotations
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.epilogue import plan_epilogue
-from tcptune.exec.lower import INPUT_NAMES, oracle_text, tolerance
-from tcptune.exec.lower_epilogue import Steps, named, stage_operand
-from tcptune.exec.lower_layout import Layout, hbm_input, store_step
-from tcptune.exec.lower_result import padded_packet
-from tcptune.exec.lower_vector import axis_texts, committed
+from tcptune.exec.lowering.epilogue import plan_epilogue
+from tcptune.exec.lowering.fused_epilogue import Steps, named, stage_operand
+from tcptune.exec.lowering.layout import Layout, hbm_input, store_step
+from tcptune.exec.lowering.lower import INPUT_NAMES, oracle_text, tolerance
+from tcptune.exec.lowering.result import padded_packet
+from tcptune.exec.lowering.vector import axis_texts, committed
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.placement import Digit, expression, merged, without

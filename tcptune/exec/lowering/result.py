@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.lower_layout import Layout, remove
+from tcptune.exec.lowering.layout import Layout, remove
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.epilogue import EpiloguePass, pass_ops, plan_epilogue
-from tcptune.exec.lower_epilogue import named, operand_dtype, oracle_stages, stage_operand
-from tcptune.exec.lower_layout import Layout, hbm_input, store_step
-from tcptune.exec.lower_result import padded_packet, write_width
+from tcptune.exec.lowering.epilogue import EpiloguePass, pass_ops, plan_epilogue
+from tcptune.exec.lowering.fused_epilogue import named, operand_dtype, oracle_stages, stage_operand
+from tcptune.exec.lowering.layout import Layout, hbm_input, store_step
+from tcptune.exec.lowering.result import padded_packet, write_width
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without

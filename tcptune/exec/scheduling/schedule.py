@@ -3,7 +3,7 @@
 An instruction begins at max(ends of its producers, resources free); operations touch without a gap (VT-042). A unit is the straight-line
 code between loop boundaries: a kept loop is scheduled once and repeated with a barrier (TUNE-013, VT-046), an unrolled one is part of its
 unit. Several priority rules are tried and the shortest schedule is kept (VT-043: the vendor's own order follows no single rule); a small
-unit whose bound none of them meets is searched exactly (`exec.active_schedules`).
+unit whose bound none of them meets is searched exactly (`exec.scheduling.active_schedules`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 
 from tcptune.errors import InputError
-from tcptune.exec.active_schedules import shortest_begins
-from tcptune.exec.dependences import Edge, dependences
+from tcptune.exec.scheduling.active_schedules import shortest_begins
+from tcptune.exec.scheduling.dependences import Edge, dependences
 from tcptune.ir.schedule import CORE, DMA, SUB, Instruction, Operation, Program, Repeat, Schedule
 from tcptune.model.kernel_timing import VENDOR_KERNEL
 
@@ -356,7 +356,7 @@ def _operation(instruction: Instruction, name: str, begin: int, end: int, cause:
 def schedule_program(
     program: Program, *, ranks: Dict[str, int] | None = None, priorities: Sequence[Priority] = PRIORITIES, closing: bool = True
 ) -> Schedule:
-    """A legal schedule of `program` (memory lifetimes are added by `exec.allocate`).
+    """A legal schedule of `program` (memory lifetimes are added by `exec.scheduling.allocate`).
 
     Args:
         ranks: instruction id to issue rank; imposes that order (equal ranks were issued together; unnamed instructions go last).

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.exec import check_moves, check_views
-from tcptune.exec.checked import Bound, CheckedKernel, CheckedStep, Scope
+from tcptune.exec.program import moves, views
+from tcptune.exec.program.checked import Bound, CheckedKernel, CheckedStep, Scope
 from tcptune.ir import steps as s
 from tcptune.ir.kernel import Kernel
 from tcptune.ir.mapping import IDENTITY
@@ -110,7 +110,7 @@ class Checker:
 
     def start_values(self, start: int | str) -> npt.NDArray[np.int64]:
         """All values a tile's start takes over the enclosing loops."""
-        return check_views.start_values(start, self.scope.loop_ranges())
+        return views.start_values(start, self.scope.loop_ranges())
 
     # steps
 
@@ -129,7 +129,7 @@ class Checker:
 
     @singledispatchmethod
     def _check(self, step: s.KernelStep) -> CheckedStep:
-        return check_moves.check_move(self, step)
+        return moves.check_move(self, step)
 
     @_check.register
     def _(self, step: s.NewDm) -> CheckedStep:
@@ -143,14 +143,14 @@ class Checker:
 
     @_check.register
     def _(self, step: s.Reshape) -> CheckedStep:
-        return check_views.check_reshape(self.scope.find(step.source), step)
+        return views.check_reshape(self.scope.find(step.source), step)
 
     @_check.register(s.Tile)
     @_check.register(s.ChipTile)
     @_check.register(s.ClusterTile)
     def _(self, step: s.Tile | s.ChipTile | s.ClusterTile) -> CheckedStep:
         source = self.scope.find(step.source)
-        return CheckedStep(step, (source,), check_views.tile_of(source, step, self.start_values(step.start), step.let))
+        return CheckedStep(step, (source,), views.tile_of(source, step, self.start_values(step.start), step.let))
 
     @_check.register
     def _(self, step: s.Loop) -> CheckedStep:
@@ -215,7 +215,7 @@ class Checker:
         for op in ops:
             level = _LIFTS.get(op.NAME)
             if level is not None:
-                check_views.require_replicated(begins[0], level)
+                views.require_replicated(begins[0], level)
         return check_chain(start, ops, env), (*begins, *operands), target
 
     def _resolve_view(self, ops: tuple[Op, ...]) -> tuple[tuple[Op, ...], Bound | None]:
@@ -229,11 +229,11 @@ class Checker:
         if source.type.tier != "Dm":
             raise RuleViolation("COMMIT-010", f"commit_view writes a DM tensor; {source.name} is in {source.type.tier}", also=("MOVE-001",))
         if last.tile is None:
-            view = check_views.whole_view(source)
+            view = views.whole_view(source)
             return (*ops[:-1], replace(last, slice=source.type.slice, element=source.type.element, view=view)), source
         starts = self.start_values(last.tile.start)
-        target = check_views.tile_of(source, last.tile, starts, f"{source.name} tile")
-        view = check_views.view_spec(source, last.tile, int(starts.flat[0]))
+        target = views.tile_of(source, last.tile, starts, f"{source.name} tile")
+        view = views.view_spec(source, last.tile, int(starts.flat[0]))
         resolved = replace(last, slice=source.type.slice, element=last.tile.element, view=view)
         return (*ops[:-1], resolved), target
 
@@ -248,7 +248,7 @@ class Checker:
                 also=("TU-011", "CADAPT-003", "CADAPT-001", "COMMIT-002"),
             )
         if target is not None:
-            check_views.require_same_dtype(target, final)
+            views.require_same_dtype(target, final)
             return CheckedStep(step, sources, target=target, chain=chain)
         if step.let is None:
             raise InputError("the pass makes a tensor, so it needs a let")

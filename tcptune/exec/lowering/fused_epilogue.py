@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.epilogue import EpiloguePass, pass_ops, plan_epilogue, register_name
-from tcptune.exec.lower_layout import Layout
-from tcptune.exec.lower_pass import contraction_ops, contraction_result, folded
-from tcptune.exec.lower_result import padded_packet, write_width
+from tcptune.exec.lowering.epilogue import EpiloguePass, pass_ops, plan_epilogue, register_name
+from tcptune.exec.lowering.layout import Layout
+from tcptune.exec.lowering.passes import contraction_ops, contraction_result, folded
+from tcptune.exec.lowering.result import padded_packet, write_width
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType, dtype
 from tcptune.ir.workload import EpilogueOp, Workload

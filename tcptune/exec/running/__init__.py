@@ -1,0 +1,1 @@
+"""Kernels on numpy arrays: contents of inputs, the interpreter, the oracles."""
