@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tcptune
 from tcptune.errors import InputError, RuleViolation, WorkError
+from tcptune.exec import validate
 from tcptune.exec.compile import compile_kernel
+from tcptune.exec.library import transformer
+from tcptune.exec.library.patterns import batched_matmul, constant_add, elementwise_mul, fetch_commit
 from tcptune.exec.lowering.lower import lower
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.fill import drawn_inputs
@@ -28,7 +30,8 @@ from tcptune.reports.rust import kernel_to_rust, project_files
 from tcptune.search.space import Space
 from tests.rust.same import explicit
 
-LIBRARY = sorted((Path(tcptune.__file__).parent / "data").rglob("*.visa"))
+PATTERNS = (constant_add, elementwise_mul, fetch_commit, batched_matmul)
+LIBRARY = {**validate.KERNELS, **validate.LOOPS, **transformer.KERNELS, **{f.__name__: f for f in PATTERNS}}
 CORPUS = Path(__file__).parents[1] / "conformance" / "data"
 EDITIONS = ("2021", "2024")
 RUSTFMT = shutil.which("rustfmt")
@@ -68,12 +71,13 @@ def test_a_corpus_kernel_survives_the_round_trip(case: str) -> None:
     _assert_same(kernel, read_kernel(kernel_to_rust(kernel).text))
 
 
-@pytest.mark.parametrize("path", LIBRARY, ids=lambda p: p.stem)
-def test_a_library_kernel_survives_the_round_trip(path: Path) -> None:
-    kernel = Kernel.from_text(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", LIBRARY)
+def test_a_library_kernel_survives_the_round_trip(name: str) -> None:
+    kernel = LIBRARY[name]()
     read = read_kernel(kernel_to_rust(kernel).text)
     _assert_same(kernel, read)
     assert _makespan(read) == _makespan(kernel)
+    assert _bits(read) == _bits(kernel)
 
 
 def test_a_host_transfer_has_no_place_in_a_device_function() -> None:
