@@ -43,26 +43,28 @@ def draw_seed(seed: int, step: int) -> int:
 
 @dataclass
 class Suggester:
-    """An Optuna study over the knobs of a few placements; rebuilt from recorded parameters on resume."""
+    """Optuna over the knobs of a few placements; what it suggests follows from what it was told, so a resumed search goes on alike."""
 
     space: Space
     entries: list[int]
     seed: int
-    study: optuna.Study = field(init=False)
-
-    def __post_init__(self) -> None:
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        self.study = optuna.create_study(direction="minimize")
+    told: list[optuna.trial.FrozenTrial] = field(default_factory=list)
 
     def ask(self, step: int) -> dict[str, Any]:
-        """Parameters of the next suggestion."""
+        """Parameters of the next suggestion: a function of the seed, the step and the results told so far.
+
+        The study is made anew, because a trial that was asked for stays in it and would tell an uninterrupted search from a resumed one.
+        """
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            self.study.sampler = optuna.samplers.TPESampler(seed=draw_seed(self.seed, step), multivariate=True)
-        return dict(self.study.ask(DISTRIBUTIONS).params)
+            sampler = optuna.samplers.TPESampler(seed=draw_seed(self.seed, step), multivariate=True)
+        study = optuna.create_study(direction="minimize", sampler=sampler)
+        study.add_trials(self.told)
+        return dict(study.ask(DISTRIBUTIONS).params)
 
     def tell(self, params: dict[str, Any], makespan: float) -> None:
-        self.study.add_trial(optuna.trial.create_trial(params=params, distributions=DISTRIBUTIONS, value=makespan))
+        self.told.append(optuna.trial.create_trial(params=params, distributions=DISTRIBUTIONS, value=makespan))
 
     def candidate(self, params: dict[str, Any]) -> Candidate:
         """The candidate of a suggestion; numbers choose among what the placement allows."""

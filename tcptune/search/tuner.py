@@ -177,7 +177,7 @@ class Tuner:
         return ""
 
     def _suggested(self) -> int:
-        return len(self._suggester.study.trials) if self._suggester else 0
+        return len(self._suggester.told) if self._suggester else 0
 
     def _exhausted(self) -> bool:
         """Whether no placement is left that may beat the best (or that may still be priced)."""

@@ -62,6 +62,19 @@ def test_four_kills_lose_nothing(tmp_path):
     check_kills(tmp_path, [300, 20, 900, 150])
 
 
+def test_a_search_resumed_after_any_step_ends_as_the_uninterrupted_one(tmp_path):
+    workload = einsum(WORKLOAD["text"], sizes=WORKLOAD["sizes"])
+    path = tmp_path / "study.journal"
+    whole = {**tune(workload, trials=TRIALS, seed=0, study=path).to_json(), "wall_time_s": 0}
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) > 30  # beyond the exploration: the last steps are suggestions
+    for kept in range(2, len(lines), 6):
+        path.write_bytes(b"".join(lines[:kept]))
+        resumed = {**tune(workload, trials=TRIALS, seed=0, study=path).to_json(), "wall_time_s": 0}
+        assert resumed == whole, f"resumed after {kept} lines"
+        assert path.read_bytes() == b"".join(lines)
+
+
 @pytest.mark.slow
 def test_fifty_kills_lose_nothing(tmp_path):
     check_kills(tmp_path, DELAYS_MS + DELAYS_MS[::-1])
