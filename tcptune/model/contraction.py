@@ -7,7 +7,9 @@ other in the order of Time. `fast` rearranges the loops into a batched matrix pr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -36,6 +38,9 @@ ONE_THREAD_PRODUCTS, THREADED_PRODUCTS, SHORTEST_RUN = 1 << 18, 1 << 26, 32
 
 TRANSPOSED_ROWS = 16
 """Rows that are transposed at once."""
+
+RUNS_WORTH_THREADS = 8
+"""Runs of slices from which on they are shared among threads."""
 
 OPERAND_ELEMENTS: dict[Mode, int] = {"exact": 1 << 22, "fast": 1 << 20}
 """Elements of both operands that are widened at once: slices are computed in runs, long ones for numpy, short ones for the cache."""
@@ -76,13 +81,22 @@ def _contract(work: Contraction, stream: Values, weight: Values, mode: Mode) -> 
     mode = mode if work.accumulator.is_float else "fast"
     compute = _fast if mode == "fast" else _exact
     run = max(OPERAND_ELEMENTS[mode] // (x.shape[1] + lanes * w.shape[2]), 1)
-    for start in range(0, busy.size, run):
+
+    def compute_run(start: int) -> None:
         chosen: Any = busy[start : start + run]
         if chosen[-1] - chosen[0] + 1 == chosen.size:
             chosen = slice(int(chosen[0]), int(chosen[-1]) + 1)
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
             data[chosen] = _summed(compute, np.add, work, x[chosen], w[chosen])
         known[chosen] = _summed(_known, np.logical_and, work, x_known[chosen], w_known[chosen])
+
+    starts = range(0, busy.size, run)
+    if len(starts) < RUNS_WORTH_THREADS:
+        for start in starts:
+            compute_run(start)
+    else:  # runs write slices of their own, so their order does not matter; numpy lets go of the interpreter in its loops
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(compute_run, starts))
     data, known = (a.reshape(*spatial, lanes, work.result_time, work.result_columns) for a in (data, known))
     if work.time_known is not None:
         known &= work.time_known[:, None]
