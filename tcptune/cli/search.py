@@ -68,6 +68,8 @@ def command(
         study=study,
         command="tcptune " + shlex.join(sys.argv[1:]),
     )
+    if study is not None and isinstance(tuner, VectorTuner):
+        note("--study has no effect here: a search of one input or of f32 is short and enumerated, so it starts anew after a kill")
     require_writable(folder)
     result = run_with_progress(tuner)
     files = write_result(result, folder)
