@@ -21,6 +21,7 @@ from tcptune.reports.folder import write_result
 from tcptune.reports.result_view import stopped_words
 from tcptune.search.entry import AnyTuner, tuner_for
 from tcptune.search.result import SearchResult
+from tcptune.search.vector_search import VectorTuner
 
 app = typer.Typer(no_args_is_help=True, help="Search the fastest kernel for a workload.")
 
