@@ -399,7 +399,7 @@ class _Reader:
             op = op_line.call()
             op_line.done()
             one = {**raw, "ops": [op]}
-            parsed.append(op_line.blame(lambda one=one: TensorUnit.from_json(one, self.axes)).ops[0])  # type: ignore[misc]
+            parsed.append(op_line.blame(lambda one=one: TensorUnit.from_json(one, self.axes)).ops[0])  # type: ignore[misc]  # mypy cannot infer a lambda that binds its loop variable by default
         return TensorUnit(unit.context, unit.begin, tuple(parsed), unit.let)
 
     def _loop(self, line: _Line, depth: int) -> KernelStep:

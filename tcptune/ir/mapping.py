@@ -226,7 +226,7 @@ def _build(cls: type[_M], key: tuple[Any, ...], size: int, depth: int, **fields:
     put(node, "depth", depth)
     put(node, "_hash", hash(tuple(_stable(part) for part in key)))
     put(node, "_memo", {})
-    stored: _M = _NODES.setdefault(key, node)  # type: ignore[assignment]
+    stored: _M = _NODES.setdefault(key, node)  # type: ignore[assignment]  # the key begins with the class of the node
     return stored
 
 
@@ -263,7 +263,7 @@ class Symbol(Mapping):
                 raise RuleViolation("MAP-003", "axis names start with an upper-case letter, then letters, digits, underscores", got=name)
             _positive(size, "MAP-003", f"the size of axis {name}")
             return _build(cls, key, size, 1, name=name)
-        return node  # type: ignore[return-value]
+        return node  # type: ignore[return-value]  # the key begins with the class of the node
 
 
 class Broadcast(Mapping):
@@ -277,7 +277,7 @@ class Broadcast(Mapping):
         if node is None:
             _positive(count, "MAP-005", "a broadcast")
             return _build(cls, key, count, 1)
-        return node  # type: ignore[return-value]
+        return node  # type: ignore[return-value]  # the key begins with the class of the node
 
 
 class Pair(Mapping):
@@ -292,7 +292,7 @@ class Pair(Mapping):
         node = _NODES.get(key)
         if node is None:
             return _build(cls, key, left.size * right.size, max(left.depth + 1, right.depth), left=left, right=right)
-        return node  # type: ignore[return-value]
+        return node  # type: ignore[return-value]  # the key begins with the class of the node
 
 
 class _Postfix(Mapping):
@@ -314,7 +314,7 @@ class Stride(_Postfix):
         if node is None:
             _check_divides(inner, n, "MAP-010", "/")
             return _build(cls, key, inner.size // n, inner.depth + 1, inner=inner, n=n)
-        return node  # type: ignore[return-value]
+        return node  # type: ignore[return-value]  # the key begins with the class of the node
 
 
 class Modulo(_Postfix):
@@ -328,7 +328,7 @@ class Modulo(_Postfix):
         if node is None:
             _check_divides(inner, n, "MAP-011", "%")
             return _build(cls, key, n, inner.depth + 1, inner=inner, n=n)
-        return node  # type: ignore[return-value]
+        return node  # type: ignore[return-value]  # the key begins with the class of the node
 
 
 class Resize(_Postfix):
@@ -345,7 +345,7 @@ class Resize(_Postfix):
                 nearest = f"{_operand(inner)} # {n}"
                 raise RuleViolation("MAP-039", f"{inner} = {n} grows", expected=f"at most {inner.size}", got=n, nearest=nearest)
             return _build(cls, key, n, inner.depth + 1, inner=inner, n=n)
-        return node  # type: ignore[return-value]
+        return node  # type: ignore[return-value]  # the key begins with the class of the node
 
 
 class Padding(_Postfix):
@@ -363,7 +363,7 @@ class Padding(_Postfix):
                 message, nearest = f"{inner} {kind.mark} {n} shrinks", f"{_operand(inner)} = {n}"
                 raise RuleViolation("MAP-039", message, expected=f"at least {inner.size}", got=n, nearest=nearest)
             return _build(cls, key, n, inner.depth + 1, inner=inner, n=n, kind=kind)
-        return node  # type: ignore[return-value]
+        return node  # type: ignore[return-value]  # the key begins with the class of the node
 
 
 def _operand(inner: Mapping) -> str:

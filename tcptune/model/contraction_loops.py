@@ -72,7 +72,7 @@ class Contraction:
         packet = next((s.config for s in steps if s.op.NAME == "contract_packet"), None)
         time = next((s.config for s in steps if s.op.NAME == "contract_time"), None)
         depth, declared = (packet.tree_depth, packet.columns) if packet else (0, config.packet_elements)
-        size = outer.after.time.size  # type: ignore[union-attr]
+        size = outer.after.time.size  # type: ignore[union-attr]  # contract_outer gives a stream, never a tensor
         survival = time.loops if time else ((size, True),)
         walked = _time_loops(config, survival, size)
         columns, tree = _packet_loops(config.packet_elements, config.read_size, depth, declared)

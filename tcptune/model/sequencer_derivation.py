@@ -358,7 +358,7 @@ def _prove_single_source(found: Derivation) -> None:
     for term in found.terms:
         for entry in term.entries:
             below //= entry.size
-            if entry.stride == 0 and next(explore(1, lambda _, at=below: evaluate(Box(at, []), stream)))[1].kind is None:  # type: ignore[misc]
+            if entry.stride == 0 and next(explore(1, lambda _, at=below: evaluate(Box(at, []), stream)))[1].kind is None:  # type: ignore[misc]  # mypy cannot infer a lambda that binds its loop variable by default
                 missing = ", ".join(sorted(set(term.term.axes) - set(found.buffer.axes)))
                 raise RuleViolation(
                     "SEQ-018",

@@ -150,7 +150,7 @@ def _best_of_order(base: Candidate, fixed: FixedCosts, profile: str, below: int,
         for finish in finishes:
             if frame + front + max(floor.contraction, fixed.contraction_pass) + finish.cycles >= limit:
                 break
-            knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]
+            knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
             terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed)
             if terms is not None and terms.makespan < limit:
                 limit = terms.makespan
@@ -221,7 +221,7 @@ def _finishes(base: Candidate, fixed: FixedCosts, profile: str) -> list[_Finish]
         for transpose in (False, True):
             for gather, ring in gathers:
                 chosen = {**settings, "transpose": transpose, "gather": gather, "gather_ring": ring}
-                trial = Layout(replace(base, knobs=replace(base.knobs, **chosen)))  # type: ignore[arg-type]
+                trial = Layout(replace(base, knobs=replace(base.knobs, **chosen)))  # type: ignore[arg-type]  # the settings are fields of Knobs
                 try:
                     out.append(_Finish(gather_cycles(trial, fixed), store_cycles(trial, profile), chosen))
                 except RuleViolation:

@@ -185,7 +185,7 @@ def _inputs(chain: Chain, start: Field, operands: Dict[str, Field]) -> Contents:
         if isinstance(step.op, BeginInterleaved):
             at_one = {step.op.axis: np.ones((), np.int64)}
             kind = chain.env.operands[step.op.rhs]
-            others[step.op.rhs] = contents(kind, lambda coords, one=at_one: start.at({**coords, **one}))  # type: ignore[misc]
+            others[step.op.rhs] = contents(kind, lambda coords, one=at_one: start.at({**coords, **one}))  # type: ignore[misc]  # mypy cannot infer a lambda that binds its loop variable by default
     return values, others
 
 
@@ -250,7 +250,7 @@ def _run_samples(chain: Chain, samples: list[Any]) -> None:
 
     A pair input gives the two groups of the unzip axis their own values.
     """
-    axis = next((step.op.axis for step in chain.steps if step.op.NAME == "vector_intra_slice_unzip"), None)  # type: ignore[attr-defined]
+    axis = next((step.op.axis for step in chain.steps if step.op.NAME == "vector_intra_slice_unzip"), None)  # type: ignore[attr-defined]  # NAME tells the class, and it has an axis
     others = {n: contents(t, lambda coords: np.zeros(())) for n, t in chain.env.operands.items()}
     for given, wanted in samples:
         pair = [_number(g) for g in given] if isinstance(given, list) else None

@@ -106,10 +106,10 @@ def _rows_per_slice(checked: CheckedKernel) -> int:
     for step in walk(checked.steps):
         if isinstance(step.step, s.DmaGatherScaled | s.DmaGatherUnscaled) and step.result is not None:
             held = {a for _, m in step.sources[0].type.levels for a in m.axes}
-            return _digits_of(step.result.type, lambda axis, held=held: axis not in held)  # type: ignore[misc]
+            return _digits_of(step.result.type, lambda axis, held=held: axis not in held)  # type: ignore[misc]  # mypy cannot infer a lambda that binds its loop variable by default
         if isinstance(step.step, s.DmaScatter):
             key = set(step.step.key.axes)
-            return _digits_of(step.sources[0].type, lambda axis, key=key: axis in key)  # type: ignore[misc]
+            return _digits_of(step.sources[0].type, lambda axis, key=key: axis in key)  # type: ignore[misc]  # mypy cannot infer a lambda that binds its loop variable by default
     terms = _first_dm(checked).element.terms()
     return terms[0].live_size if len(terms) > 1 else 1
 
@@ -245,7 +245,7 @@ def _chain_of(checked: CheckedKernel, label: str) -> CheckedStep:
         if label.startswith("commit_view:") and step.target is not None:
             last = step.step.ops[-1]
             tile = getattr(last, "tile", None)
-            if f"commit_view:{last.into}:{tile.start if tile else ''}" == label:  # type: ignore[attr-defined]
+            if f"commit_view:{getattr(last, 'into', '')}:{tile.start if tile else ''}" == label:
                 return step
     raise Mismatch(f"no chain {label!r}")
 

@@ -258,7 +258,7 @@ def commit_valid_bytes(case: Case) -> None:
 
 @table_matching(r"\w+ / \d+ by \w+ % \d+ grid for \w+ = \d+")
 def digit_grid(case: Case) -> None:
-    axis, n = re.match(r"(\w+) / (\d+)", case["what"]).groups()  # type: ignore[union-attr]
+    axis, n = re.match(r"(\w+) / (\d+)", case["what"]).groups()  # type: ignore[union-attr]  # `table_matching` calls this for texts of this form only
     axes = Axes(case["axes"])
     cells = joint_table(axes.mapping(f"{axis} / {n}"), axes.mapping(f"{axis} % {n}"))
     expect_rows(case, [{f"{axis} / {n}": i, axis: row.tolist()} for i, row in enumerate(cells.coords[axis])])
@@ -306,7 +306,7 @@ def tensor_sizes(case: Case) -> None:
 
 @table_matching(r"linear combination \$\(.*\).*")
 def linear_combination(case: Case) -> None:
-    text = re.search(r"\$\(.*\)", case["what"]).group(0)  # type: ignore[union-attr]
+    text = re.search(r"\$\(.*\)", case["what"]).group(0)  # type: ignore[union-attr]  # `table_matching` calls this for texts of this form only
     combination = parse_linear(text, Axes(case["axes"]))
     if "size" in case:
         expect_equal("size", combination.size, case["size"])

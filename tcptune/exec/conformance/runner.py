@@ -85,7 +85,6 @@ def run_case(case: Case, chapter: str = "") -> CaseResult:
         AssertionError,
         AttributeError,
         LookupError,
-        NotImplementedError,
         RuntimeError,
         TypeError,
         ValueError,

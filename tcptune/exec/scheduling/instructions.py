@@ -154,7 +154,7 @@ class _Lowering:
         return instruction
 
     def core(self, stem: str, cycles: float, **fields: object) -> Instruction:
-        return Instruction(self.fresh(stem), "Core", (CORE,), int(cycles), **fields)  # type: ignore[arg-type]
+        return Instruction(self.fresh(stem), "Core", (CORE,), int(cycles), **fields)  # type: ignore[arg-type]  # the keywords are fields of Instruction, passed on unchanged
 
     # steps
 

@@ -101,11 +101,12 @@ def _lifetime(raw: Any, place: int, hw: Hardware) -> Lifetime | None:
     if not isinstance(raw, dict) or "buffer_type" not in raw:
         return None
     slices = hw.slices_per_cluster * hw.clusters_per_chip
-    life = raw.get("lifetime") if isinstance(raw.get("lifetime"), dict) else {}
+    given = raw.get("lifetime")
+    life = given if isinstance(given, dict) else {}
     size = _integer(raw.get("size", 0), f"tensors[{place}].size") // slices
     address = _integer(raw.get("address", 0), f"tensors[{place}].address") // slices
     buffer = Buffer(str(raw.get("name", "")), str(raw["buffer_type"]), size, str(raw.get("shape", "")))
-    begin, end = (_integer(life.get(k, 0), f"tensors[{place}].lifetime.{k}") for k in ("begin", "end"))  # type: ignore[union-attr]
+    begin, end = (_integer(life.get(k, 0), f"tensors[{place}].lifetime.{k}") for k in ("begin", "end"))
     return Lifetime(buffer, address, begin, end)
 
 

@@ -163,7 +163,7 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
     """The products, lane, time and packet level last; computed when their arrays are first read."""
     from tcptune.model.contraction import PendingProducts
 
-    return PendingProducts(values, operands[step.op.trf], (step,))  # type: ignore[attr-defined]
+    return PendingProducts(values, operands[step.op.trf], (step,))  # type: ignore[attr-defined]  # this engine handles ContractOuter alone
 
 
 # --- the parts of the check -------------------------------------------------------------------------------------------------------

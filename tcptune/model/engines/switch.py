@@ -84,7 +84,7 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
     """One gather over Slice and Time; what the result's mappings call padding is not defined."""
     routing: Routing = step.config
     in_slice, in_step = routing.route()
-    live = (in_slice != NO_SOURCE) & joint_table(step.after.slice, step.after.time).live  # type: ignore[union-attr]
+    live = (in_slice != NO_SOURCE) & joint_table(step.after.slice, step.after.time).live  # type: ignore[union-attr]  # a switch gives a stream, never a tensor
     return Values(values.data[:, :, in_slice, in_step], values.defined[:, :, in_slice, in_step] & live[:, :, None])
 
 
