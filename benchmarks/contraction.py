@@ -18,10 +18,10 @@ from tcptune.exec.library.patterns import gemm
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.fill import declared_inputs
 from tcptune.exec.running.interpret import run_kernel
-from tcptune.ir.axes import Axes
-from tcptune.ir.ops import op_from_json
+from tcptune.ir.kernels.ops import op_from_json
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import StreamType, TensorType, dtype
-from tcptune.model.contraction import contract_fused
+from tcptune.model.engines.contraction.values import contract_fused
 from tcptune.model.pipeline import Chain, check_chain
 from tcptune.model.stage import ChainEnv
 from tcptune.model.values import Values

@@ -13,12 +13,12 @@ from time import perf_counter
 
 import numpy as np
 
-from tcptune.ir import cells
-from tcptune.ir.algebra import equivalent
-from tcptune.ir.axes import Axes
-from tcptune.ir.mapping import Mapping
-from tcptune.ir.normal_form import normal_form
-from tcptune.model.sequencer_derivation import derive_read
+from tcptune.ir.mappings import cells
+from tcptune.ir.mappings.algebra import equivalent
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.mapping import Mapping
+from tcptune.ir.mappings.normal_form import normal_form
+from tcptune.model.sequencer.derivation import derive_read
 
 UNCACHED_US, CACHED_US, GROWTH, TABLE_RATIO = 200.0, 2.0, 1.5, 5.0
 

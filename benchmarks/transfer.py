@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.axes import Axes
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.engines import dma
 from tcptune.model.memory import descriptors, layout, price, streams, transfer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tcptune.ir.axes import Axes
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tune
 from tcptune.search.result import SearchResult

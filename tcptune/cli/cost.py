@@ -16,7 +16,7 @@ from tcptune.errors import InputError
 from tcptune.exec.published_rows import Skipped, price_row
 from tcptune.exec.validate import error_summary
 from tcptune.ir.files import read_json
-from tcptune.model.calibration import profile as profile_of
+from tcptune.model.timing.calibration import profile as profile_of
 
 
 def command(

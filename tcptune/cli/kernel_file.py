@@ -8,7 +8,7 @@ from tcptune.errors import TcptuneError
 from tcptune.exec.rust.check import check_rust
 from tcptune.exec.rust.reader import read_rust
 from tcptune.ir.files import read_json, read_text
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 
 
 def load_kernel(path: Path, function: str | None = None) -> Kernel:

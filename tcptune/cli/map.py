@@ -10,17 +10,17 @@ import typer
 
 from tcptune.cli.output import print_document
 from tcptune.errors import InputError
-from tcptune.ir.algebra_cases import first_difference
-from tcptune.ir.axes import Axes
-from tcptune.ir.cells import cells_at
-from tcptune.ir.linear import LinearCombination, parse_linear
-from tcptune.ir.mapping import Mapping, factors
+from tcptune.ir.mappings.algebra_cases import first_difference
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.cells import cells_at
+from tcptune.ir.mappings.linear import LinearCombination, parse_linear
+from tcptune.ir.mappings.mapping import Mapping, factors
 from tcptune.ir.types import DType, dtype
 from tcptune.model.engines.commit import CommitWrite, plan_write
 from tcptune.model.engines.fetch import FetchRead, read_size
 from tcptune.model.hardware import RNGD
-from tcptune.model.sequencer_derivation import Derivation, derive_read, derive_write
-from tcptune.model.sequencer_trace import trace
+from tcptune.model.sequencer.derivation import Derivation, derive_read, derive_write
+from tcptune.model.sequencer.trace import trace
 
 DEFAULT_CELLS = 16
 _GRID_COLUMNS = 16

@@ -11,7 +11,7 @@ from tcptune.exec.scheduling.allocate import MemoryPlan, lifetimes, plan_memory
 from tcptune.exec.scheduling.bank_runs import starvation_notes
 from tcptune.exec.scheduling.instructions import lower, with_launch
 from tcptune.exec.scheduling.schedule import schedule_program
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.schedule import Instruction, Program, Schedule
 from tcptune.model.hardware import RNGD, Hardware
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from tcptune.errors import TcptuneError
-from tcptune.model.calibration import PassConstants, Profile
 from tcptune.model.hardware import RNGD
-from tcptune.model.kernel_timing import kernel_timing
 from tcptune.model.memory.price import stream_cycles, whole_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
+from tcptune.model.timing.calibration import PassConstants, Profile
+from tcptune.model.timing.kernels import kernel_timing
 
 Row = Dict[str, Any]
 

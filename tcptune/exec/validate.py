@@ -15,7 +15,7 @@ from tcptune.errors import InputError
 from tcptune.exec.compile import Compiled, compile_kernel
 from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
 from tcptune.exec.scheduling.impose import ranks_of
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.schedule import DMA
 
 PUBLISHED_SCHEDULES = Path(__file__).parents[1] / "data" / "published_schedules.json"

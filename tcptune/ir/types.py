@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tcptune.errors import InputError
-from tcptune.ir.mapping import IDENTITY, Mapping
+from tcptune.ir.mappings.mapping import IDENTITY, Mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tcptune.errors import InputError
-from tcptune.ir.mapping import MAX_SIZE
+from tcptune.ir.mappings.mapping import MAX_SIZE
 from tcptune.ir.types import DType, dtype
 
 BATCH, M, N, K = "batch", "m", "n", "k"

@@ -1,6 +1,6 @@
 """Every capacity, width and count of the device, once (HW-001 to HW-028 and the engine chapters of the manual).
 
-Timing constants are in `model.calibration`; rule texts in `model.rules`.
+Timing constants are in `model.timing.calibration`; rule texts in `model.rules`.
 """
 
 from __future__ import annotations

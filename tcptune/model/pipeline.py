@@ -16,11 +16,11 @@ from types import ModuleType
 from typing import Any, cast
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.ir.ops import Op
+from tcptune.ir.kernels.ops import Op
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model import engines
-from tcptune.model.contraction import Mode, PendingProducts
-from tcptune.model.numerics import STAGING_TYPES
+from tcptune.model.engines.contraction.values import Mode, PendingProducts
+from tcptune.model.numerics.elements import STAGING_TYPES
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.tensor_unit import engine_name
 from tcptune.model.values import Values
@@ -168,8 +168,8 @@ class Chain:
 @cache
 def _engines_by_op() -> dict[type[Op], ModuleType]:
     found: dict[type[Op], ModuleType] = {}
-    for info in sorted(pkgutil.iter_modules(engines.__path__), key=lambda m: m.name):
-        module = importlib.import_module(f"{engines.__name__}.{info.name}")
+    for info in sorted(pkgutil.walk_packages(engines.__path__, f"{engines.__name__}."), key=lambda m: m.name):
+        module = importlib.import_module(info.name)
         for op_class in getattr(module, "HANDLES", ()):
             if op_class in found:
                 raise ValueError(f"{op_class.__name__} is handled by {found[op_class].__name__} and {module.__name__}")
@@ -332,7 +332,7 @@ def apply_chain(chain: Chain, values: Values, operands: Dict[str, Values] | None
 
     Args:
         operands: contents of the register and DM tensors that operations name.
-        mode: how contractions are computed, ``exact`` (bits of the hardware) or ``fast`` (see `model.contraction`).
+        mode: how contractions are computed, ``exact`` (bits of the hardware) or ``fast`` (see `model.engines.contraction.values`).
     """
     for step in chain.steps:
         values = cast(Values, engine_of(step.op).apply(values, step, chain.env, operands or {}))

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.ir.mapping import Mapping, broadcast, pair
-from tcptune.ir.steps import PlanEntry
+from tcptune.ir.kernels.steps import PlanEntry
+from tcptune.ir.mappings.mapping import Mapping, broadcast, pair
 from tcptune.ir.types import TensorType
-from tcptune.model.movement import Digits, carried_digits
-from tcptune.model.tiles import positions, split_out
+from tcptune.model.mappings.movement import Digits, carried_digits
+from tcptune.model.mappings.tiles import positions, split_out
 
 STAGES = ("chip_shuffle", "cluster_swap", "chip_slice", "cluster_slice")
 ONCE = ("chip_shuffle", "cluster_swap")

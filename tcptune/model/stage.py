@@ -6,8 +6,8 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass, field
 from typing import Any
 
-from tcptune.ir.axes import Axes
-from tcptune.ir.ops import Op
+from tcptune.ir.kernels.ops import Op
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model.hardware import RNGD, Hardware
 

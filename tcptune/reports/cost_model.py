@@ -19,8 +19,8 @@ import tcptune.exec
 from tcptune.errors import InputError
 from tcptune.exec.published_rows import price_row
 from tcptune.exec.validate import error_summary
-from tcptune.model.calibration import MANUAL, VENDOR, Constant, Profile
-from tcptune.model.kernel_timing import kernel_timing
+from tcptune.model.timing.calibration import MANUAL, VENDOR, Constant, Profile
+from tcptune.model.timing.kernels import kernel_timing
 
 PUBLISHED_TRANSFERS = Path(tcptune.exec.__path__[0]).parent / "data" / "published_transfers.json"
 

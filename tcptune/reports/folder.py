@@ -12,10 +12,10 @@ from typing import Any
 
 from tcptune.exec.scheduling.schedule_json import to_json as schedule_to_json
 from tcptune.ir.files import write_text
-from tcptune.ir.kernel import Kernel
-from tcptune.ir.ops import CommitView
+from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.kernels.ops import CommitView
+from tcptune.ir.kernels.steps import Loop, TensorUnit
 from tcptune.ir.schedule import Schedule
-from tcptune.ir.steps import Loop, TensorUnit
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.reports.html import render
 from tcptune.reports.result_view import result_context

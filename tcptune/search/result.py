@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tcptune.exec.running.oracle import Verification
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.schedule import Schedule
 
 SCHEMA = "tcptune/search-result/1"

@@ -12,8 +12,8 @@ from tcptune.errors import WorkError
 from tcptune.ir.candidate import Knobs
 from tcptune.ir.placement import Placement
 from tcptune.ir.workload import Workload
-from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
+from tcptune.model.timing.calibration import profile as profile_named
 from tcptune.search.knobs import Floor, Priced, ranked_knobs
 from tcptune.solver.bounds import Bounds, table_bounds
 from tcptune.solver.placement import PlacementModel

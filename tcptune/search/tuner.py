@@ -17,8 +17,8 @@ from tcptune.exec.lowering.lower import lower
 from tcptune.exec.running.oracle import Verification, verify
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.workload import Workload
-from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
+from tcptune.model.timing.calibration import profile as profile_named
 from tcptune.search.parallel import Outcome, Workers, evaluate
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
 from tcptune.search.space import Space

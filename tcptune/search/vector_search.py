@@ -24,9 +24,9 @@ from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.schedule import CORE
 from tcptune.ir.types import DType
 from tcptune.ir.workload import EpilogueOp, K, Workload
-from tcptune.model.calibration import VENDOR_DMA
-from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
+from tcptune.model.timing.calibration import VENDOR_DMA
+from tcptune.model.timing.calibration import profile as profile_named
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow, kernel_hash
 from tcptune.search.tuner import REPORTED, Progress, check_options
 from tcptune.solver.bounds import transfer_floor

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.ir.types import DType
-from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD
+from tcptune.model.timing.calibration import DmaTiming
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import Ints, PlacementTable
 

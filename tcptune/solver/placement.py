@@ -13,8 +13,8 @@ from math import floor, log2
 from ortools.sat.python import cp_model
 
 from tcptune.ir.placement import AxisPlacement, Placement
-from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD
+from tcptune.model.timing.calibration import DmaTiming
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import Family, axis_options
 

@@ -12,15 +12,15 @@ from math import prod
 from tcptune.exec.lowering.layout import Layout, hbm_element, remove
 from tcptune.exec.lowering.passes import contraction_result, folded, outer_time, stream_time
 from tcptune.exec.lowering.result import plan_gather, stored_digits, stored_texts
-from tcptune.ir.axes import Axes
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.placement import expression, merged, positions
 from tcptune.ir.types import DType, TensorType
 from tcptune.ir.workload import K
-from tcptune.model import calibration
 from tcptune.model.engines.dma import check_transfer
 from tcptune.model.hardware import RNGD
-from tcptune.model.kernel_timing import kernel_timing
 from tcptune.model.memory.price import price_transfer
+from tcptune.model.timing import calibration
+from tcptune.model.timing.kernels import kernel_timing
 from tcptune.solver.transfers import pitches, transfer_cycles
 
 

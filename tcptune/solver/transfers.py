@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.ir.placement import Digit, merged
-from tcptune.model.calibration import profile as profile_named
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import stream_cycles, whole_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
+from tcptune.model.timing.calibration import profile as profile_named
 
 Ints = npt.NDArray[np.int64]
 

@@ -10,8 +10,8 @@ import pytest
 
 from tcptune.cli.map import Stream, document, linear_document, text
 from tcptune.errors import RuleViolation
-from tcptune.ir.axes import Axes
-from tcptune.ir.linear import parse_linear
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.linear import parse_linear
 from tcptune.ir.types import dtype
 
 AXES = Axes(A=8, B=8, C=4, N=2**30)

@@ -6,7 +6,7 @@ from tcptune.errors import InputError, RuleViolation
 from tcptune.exec.library import double_buffer, patterns
 from tcptune.exec.program.build import KernelBuilder
 from tcptune.exec.program.check import check_kernel
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 
 PLACE = {"cluster": "1 # 2", "slice": "A / 8 # 256", "element": "A % 8"}
 

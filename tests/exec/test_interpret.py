@@ -9,7 +9,7 @@ from tcptune.exec.program.build import KernelBuilder
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.fill import cells_of, declared_inputs, formula
 from tcptune.exec.running.interpret import run_kernel
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.model.values import Values
 
 WHOLE = {"cluster": "1 # 2", "slice": "1 # 256"}

@@ -7,7 +7,7 @@ import pytest
 
 from tcptune.errors import InputError, ParseError, RuleViolation
 from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
-from tcptune.ir.kernel import Kernel, Loop, TensorUnit
+from tcptune.ir.kernels.kernel import Kernel, Loop, TensorUnit
 
 CORPUS = Path(__file__).parents[1] / "conformance" / "data"
 BUILDERS = (

@@ -10,7 +10,7 @@ from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.fill import declared_inputs, drawn_inputs
 from tcptune.exec.running.interpret import run_kernel
 from tcptune.exec.running.oracle import OracleReport, Verification, compare_with_oracle, dense, has_oracle, reference, verify, within
-from tcptune.ir.kernel import Kernel, Tolerance
+from tcptune.ir.kernels.kernel import Kernel, Tolerance
 
 SMALL = {
     "constant_add": lambda: patterns.constant_add(64),

@@ -14,7 +14,7 @@ import tcptune.exec
 from tcptune.cli.cost import cost_document
 from tcptune.errors import InputError
 from tcptune.exec.published_rows import Skipped, price_row
-from tcptune.model.calibration import MANUAL, VENDOR
+from tcptune.model.timing.calibration import MANUAL, VENDOR
 
 DATA = Path(tcptune.exec.__path__[0]).parent / "data" / "published_transfers.json"
 SCHEDULES = DATA.parents[3] / "shared" / "calibration" / "vendor_schedules.json"

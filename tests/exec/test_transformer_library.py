@@ -11,7 +11,7 @@ from tcptune.exec.library.transformer import HEAD_DIM, HEADS, HIDDEN, INTERMEDIA
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.interpret import run_kernel
 from tcptune.exec.running.oracle import verify
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.model.values import Values
 
 BF16 = ml_dtypes.bfloat16

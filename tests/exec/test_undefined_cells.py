@@ -10,7 +10,7 @@ from tcptune.errors import RuleViolation
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.fill import declared_inputs
 from tcptune.exec.running.interpret import run_kernel
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 
 ROWS, COLUMNS = 256, 64
 

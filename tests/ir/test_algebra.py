@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.algebra_cases import first_difference
-from tcptune.ir.algebra_terms import simplify
-from tcptune.ir.axes import Axes
+from tcptune.ir.mappings.algebra_cases import first_difference
+from tcptune.ir.mappings.algebra_terms import simplify
+from tcptune.ir.mappings.axes import Axes
 
 AXES = Axes(A=16, B=8, C=12, K=512, N=2**30)
 

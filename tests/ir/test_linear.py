@@ -7,8 +7,8 @@ from itertools import product
 import pytest
 
 from tcptune.errors import RuleViolation, TcptuneError, WorkError
-from tcptune.ir.axes import Axes
-from tcptune.ir.linear import MAX_TERMS, outer_product, parse_linear
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.linear import MAX_TERMS, outer_product, parse_linear
 
 AXES = Axes(N=5, F=3, A=3, B=4)
 

@@ -3,10 +3,10 @@
 import pytest
 
 from tcptune.errors import ParseError
-from tcptune.ir.axes import Axes
-from tcptune.ir.cells import OUT_OF_BOUNDS, Index, PaddingCell
-from tcptune.ir.literal import parse_literal
-from tcptune.ir.mapping import PadKind
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.cells import OUT_OF_BOUNDS, Index, PaddingCell
+from tcptune.ir.mappings.literal import parse_literal
+from tcptune.ir.mappings.mapping import PadKind
 
 AXES = Axes(A=8, B=512, R=12)
 

@@ -7,9 +7,9 @@ import pickle
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.axes import Axes
-from tcptune.ir.cells import OUT_OF_BOUNDS, Index, PaddingCell, joint_table
-from tcptune.ir.mapping import IDENTITY, Broadcast, Padding, PadKind, Pair, Symbol, factors, pair
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.cells import OUT_OF_BOUNDS, Index, PaddingCell, joint_table
+from tcptune.ir.mappings.mapping import IDENTITY, Broadcast, Padding, PadKind, Pair, Symbol, factors, pair
 
 AXES = Axes(A=8, B=512, C=13, D=61, R=12)
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tcptune.errors import ParseError, RuleViolation, TcptuneError
-from tcptune.ir.axes import Axes
+from tcptune.ir.mappings.axes import Axes
 
 AXES = Axes(A=2, B=3, U=1)
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from tcptune.errors import InputError
-from tcptune.ir import vector_ops as _registers_vector_operations  # noqa: F401
-from tcptune.ir.axes import Axes
-from tcptune.ir.ops import OPS, op_from_json
+from tcptune.ir.kernels.ops import OPS, op_from_json
+from tcptune.ir.mappings.axes import Axes
 
 CORPUS = Path(__file__).parents[1] / "conformance" / "data" / "vector_engine.json"
 CHAINS = [c for c in json.loads(CORPUS.read_text())["cases"] if c["kind"] == "chain"]

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.ir import vector_ops as _registers_vector_operations  # noqa: F401
-from tcptune.ir.axes import Axes
-from tcptune.ir.ops import op_from_json
+from tcptune.ir.kernels.ops import op_from_json
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import StreamType, TensorType, dtype
 from tcptune.model.pipeline import Chain, check_chain
 from tcptune.model.stage import ChainEnv

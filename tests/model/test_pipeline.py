@@ -3,8 +3,8 @@
 import pytest
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.ir.axes import Axes
-from tcptune.ir.ops import OPS
+from tcptune.ir.kernels.ops import OPS
+from tcptune.ir.mappings.axes import Axes
 from tcptune.model.pipeline import ENTRY_POSITIONS, check_chain, require_entry, successors
 from tcptune.model.stage import ChainEnv
 from tcptune.model.tensor_unit import ENGINES

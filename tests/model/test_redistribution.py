@@ -3,8 +3,8 @@
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.axes import Axes
-from tcptune.ir.steps import PlanEntry
+from tcptune.ir.kernels.steps import PlanEntry
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.redistribution import check_asymmetric, check_hbm_shuffle, check_plan, syncs_of_move
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.axes import Axes
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import dtype
-from tcptune.model.sequencer import Entry, SequencerConfig
-from tcptune.model.sequencer_derivation import derive_read, derive_write
-from tcptune.model.sequencer_trace import trace
+from tcptune.model.sequencer.configuration import Entry, SequencerConfig
+from tcptune.model.sequencer.derivation import derive_read, derive_write
+from tcptune.model.sequencer.trace import trace
 
 
 def read(buffer: str, time: str, packet: str, **sizes: int):

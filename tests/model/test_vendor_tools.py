@@ -2,7 +2,7 @@
 
 import pytest
 
-from tcptune.model.overlap import contended_cycles, double_buffered_cycles, fits_trf_half, register_store_cycles
+from tcptune.model.timing.overlap import contended_cycles, double_buffered_cycles, fits_trf_half, register_store_cycles
 from tcptune.model.vendor_tools import runs_pre_step, selected, type_display
 
 

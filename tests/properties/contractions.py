@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import prod
 from random import Random
 
-from tcptune.ir.axes import Axes
-from tcptune.ir.ops import Op, op_from_json
+from tcptune.ir.kernels.ops import Op, op_from_json
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import StreamType, TensorType, dtype
-from tcptune.model.numerics import packing_bits
+from tcptune.model.numerics.elements import packing_bits
 from tcptune.model.pipeline import Chain, check_chain
 from tcptune.model.stage import ChainEnv
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tcptune.ir.axes import Axes
-from tcptune.ir.mapping import Broadcast, Mapping, Modulo, Padding, PadKind, Pair, Resize, Stride, Symbol
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.mapping import Broadcast, Mapping, Modulo, Padding, PadKind, Pair, Resize, Stride, Symbol
 
 AXES = Axes(A=2, B=3, C=4, D=6, E=8, F=12, G=1)
 MAX_POSITIONS = 20_000

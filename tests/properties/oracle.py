@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tcptune.ir.mapping import Broadcast, Mapping, Modulo, Padding, Pair, Resize, Stride, Symbol
+from tcptune.ir.mappings.mapping import Broadcast, Mapping, Modulo, Padding, Pair, Resize, Stride, Symbol
 
 Cell = str | dict[str, int]
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.axes import Axes
-from tcptune.ir.mapping import IDENTITY, Mapping, broadcast, pair
-from tcptune.ir.ops import (
+from tcptune.ir.kernels.ops import (
     OPS,
     Cast,
     Collect,
@@ -30,10 +28,12 @@ from tcptune.ir.ops import (
     ToVrf,
     op_from_json,
 )
+from tcptune.ir.kernels.vector_ops import VectorFinal, VectorInit
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.mapping import IDENTITY, Mapping, broadcast, pair
 from tcptune.ir.types import DType, StreamType, TensorType, dtype
-from tcptune.ir.vector_ops import VectorFinal, VectorInit
 from tcptune.model.engines.collect import flit_elements
-from tcptune.model.engines.switch_custom import derived_ring_size
+from tcptune.model.engines.switch.custom import derived_ring_size
 from tcptune.model.hardware import RNGD
 
 DTYPES = ("i4", "i8", "i16", "i32", "f4e2m1", "f8e4m3", "f8e5m2", "bf16", "f32")

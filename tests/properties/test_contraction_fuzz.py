@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.ir.ops import Op, op_from_json
-from tcptune.model.contraction import contract_fused
+from tcptune.ir.kernels.ops import Op, op_from_json
+from tcptune.model.engines.contraction.values import contract_fused
 from tcptune.model.pipeline import apply_chain
 from tests.properties.contractions import Drawn, draw
 from tests.reference.cells import Contents, differences, random_values

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.algebra_cases import first_difference, same_cells
-from tcptune.ir.algebra_terms import regular, simplify
-from tcptune.ir.cells import Index, joint_table
-from tcptune.ir.mapping import Mapping, factors, pair
-from tcptune.model.movement import carried_digits
-from tcptune.model.sequencer_derivation import derive_read, derive_write
+from tcptune.ir.mappings.algebra_cases import first_difference, same_cells
+from tcptune.ir.mappings.algebra_terms import regular, simplify
+from tcptune.ir.mappings.cells import Index, joint_table
+from tcptune.ir.mappings.mapping import Mapping, factors, pair
+from tcptune.model.mappings.movement import carried_digits
+from tcptune.model.sequencer.derivation import derive_read, derive_write
 from tests.properties import oracle
 from tests.properties.expressions import AXES, divisors, mappings, nearby, rewritten, streams
 

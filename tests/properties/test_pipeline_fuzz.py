@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tcptune.errors import RuleViolation, TcptuneError
-from tcptune.exec.conformance.chain import build
-from tcptune.exec.conformance.chain_values import cells_of, contents
+from tcptune.exec.conformance.kinds.chain import build
+from tcptune.exec.conformance.kinds.chain_values import cells_of, contents
 from tcptune.exec.conformance.runner import corpus_files, load_cases
-from tcptune.model.numerics import from_bits, to_bits
+from tcptune.model.numerics.elements import from_bits, to_bits
 from tcptune.model.pipeline import Chain, apply_chain, check_chain
 from tcptune.model.rules import all_rules
 from tcptune.model.stage import ChainEnv

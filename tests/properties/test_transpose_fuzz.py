@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.axes import Axes
-from tcptune.ir.ops import op_from_json
+from tcptune.ir.kernels.ops import op_from_json
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import StreamType, dtype
 from tcptune.model.pipeline import Chain, apply_chain, check_chain
 from tcptune.model.stage import ChainEnv

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tcptune.ir.cells import joint_table
+from tcptune.ir.mappings.cells import joint_table
 from tcptune.ir.types import DType, StreamType, TensorType
-from tcptune.model.numerics import encode_host, numpy_dtype, to_bits
+from tcptune.model.numerics.elements import encode_host, numpy_dtype, to_bits
 from tcptune.model.values import Values
 
 Kind = StreamType | TensorType

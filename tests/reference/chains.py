@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tcptune.ir.types import DType, StreamType
-from tcptune.model.movement import carried_digits
-from tcptune.model.numerics import from_bits, numpy_dtype, to_bits
+from tcptune.model.mappings.movement import carried_digits
+from tcptune.model.numerics.elements import from_bits, numpy_dtype, to_bits
 from tcptune.model.pipeline import Chain
 from tcptune.model.stage import Step
 from tests.reference.cells import Contents, Coordinates, Kind, live_cells

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tcptune.model.calibration import DmaTiming
+from tcptune.model.timing.calibration import DmaTiming
 
 LINE = 256
 

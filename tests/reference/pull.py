@@ -11,10 +11,10 @@ from functools import cache
 
 import numpy as np
 
-from tcptune.ir.cells import Index
-from tcptune.ir.mapping import Mapping, pair
-from tcptune.ir.ops import Collect, Fetch, FetchCast, FetchTableLookup, FetchZeroPointSub, Op, Switch, ToTrf, ToVrf
-from tcptune.model.numerics import to_bits
+from tcptune.ir.kernels.ops import Collect, Fetch, FetchCast, FetchTableLookup, FetchZeroPointSub, Op, Switch, ToTrf, ToVrf
+from tcptune.ir.mappings.cells import Index
+from tcptune.ir.mappings.mapping import Mapping, pair
+from tcptune.model.numerics.elements import to_bits
 from tcptune.model.pipeline import Chain
 from tcptune.model.stage import Step
 from tcptune.model.values import Values

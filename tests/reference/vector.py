@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tcptune.ir.axes import Axes
-from tcptune.model.movement import carried_digits
+from tcptune.ir.mappings.axes import Axes
+from tcptune.model.mappings.movement import carried_digits
 
 Coords = dict[str, int]
 Number = Any

@@ -12,7 +12,7 @@ import pytest
 from tcptune.errors import InputError
 from tcptune.exec.rust import read_kernel
 from tcptune.ir.files import require_writable, write_text
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.reports.folder import FILES, write_result
 from tests.reports.schedules import files_below, search_result
 

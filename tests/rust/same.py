@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.program.checked import CheckedStep
-from tcptune.ir import steps as s
-from tcptune.ir.kernel import Kernel
-from tcptune.ir.steps import KernelStep
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.kernels.steps import KernelStep
 
 
 def explicit(kernel: Kernel) -> tuple[KernelStep, ...]:

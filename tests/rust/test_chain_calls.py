@@ -8,17 +8,27 @@ from pathlib import Path
 import pytest
 
 from tcptune.errors import TcptuneError
-from tcptune.exec.rust.calls import chain_of, referent
-from tcptune.exec.rust.module import Module
-from tcptune.exec.rust.signatures import STREAM_METHODS
-from tcptune.exec.rust.source import Source
 from tcptune.exec.rust.stream_calls import CallReader, stream_op
-from tcptune.exec.rust.types import TypeReader
-from tcptune.ir.axes import Axes
-from tcptune.ir.ops import CommitView, Op, op_from_json
+from tcptune.exec.rust.syntax.calls import chain_of, referent
+from tcptune.exec.rust.syntax.module import Module
+from tcptune.exec.rust.syntax.signatures import STREAM_METHODS
+from tcptune.exec.rust.syntax.source import Source
+from tcptune.exec.rust.syntax.types import TypeReader
+from tcptune.ir.kernels.ops import CommitView, Op, op_from_json
+from tcptune.ir.kernels.vector_operands import (
+    Branched,
+    Comparison,
+    Constant,
+    Slot,
+    StashOperand,
+    TagGuard,
+    TagMode,
+    TernaryOperand,
+    VrfOperand,
+)
+from tcptune.ir.kernels.vector_ops import VectorClip, VectorFilter, VectorFpTernary, VectorFpUnary, VectorFxp, VectorIntraSliceTag
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import DType, dtype
-from tcptune.ir.vector_operands import Branched, Comparison, Constant, Slot, StashOperand, TagGuard, TagMode, TernaryOperand, VrfOperand
-from tcptune.ir.vector_ops import VectorClip, VectorFilter, VectorFpTernary, VectorFpUnary, VectorFxp, VectorIntraSliceTag
 from tcptune.reports.rust.chain import ChainWriter
 from tcptune.reports.rust.layout import Chain, statement
 from tcptune.reports.rust.names import Aliases

@@ -17,7 +17,7 @@ from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.fill import drawn_inputs
 from tcptune.exec.running.oracle import dense, reference
 from tcptune.exec.rust import read_kernel
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.workload import einsum
 from tcptune.reports.rust import project_files
 from tcptune.reports.rust.host import host_program

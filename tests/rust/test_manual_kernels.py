@@ -13,7 +13,7 @@ from tcptune.exec.running.interpret import run_kernel
 from tcptune.exec.running.oracle import dense, verify
 from tcptune.exec.rust import read_rust
 from tcptune.exec.rust.check import check_rust
-from tcptune.ir.kernel import Tolerance
+from tcptune.ir.kernels.kernel import Tolerance
 from tests.rust import manual
 from tests.rust.programs import CLUSTER_HELPERS, COLLECTIVE_HELPERS
 

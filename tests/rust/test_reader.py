@@ -6,10 +6,10 @@ import pytest
 
 from tcptune.exec.rust import RustError, read_kernel, read_rust
 from tcptune.exec.rust.check import check_rust
-from tcptune.exec.rust.index import Linear, parse_start
-from tcptune.ir import steps as s
-from tcptune.ir.kernel import Kernel
-from tcptune.ir.ops import Collect, CommitView, Fetch
+from tcptune.exec.rust.syntax.index import Linear, parse_start
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.kernels.ops import Collect, CommitView, Fetch
 from tests.rust.programs import DOT
 
 HEAD = """\

@@ -22,9 +22,9 @@ from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.fill import drawn_inputs
 from tcptune.exec.running.interpret import run_kernel
 from tcptune.exec.rust import read_kernel, read_rust
-from tcptune.exec.rust.source import Source
+from tcptune.exec.rust.syntax.source import Source
 from tcptune.ir.candidate import Candidate
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.workload import einsum
 from tcptune.reports.rust import kernel_to_rust, project_files
 from tcptune.search.space import Space

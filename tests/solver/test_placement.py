@@ -6,7 +6,7 @@ import pytest
 
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.workload import einsum
-from tcptune.model.calibration import VENDOR
+from tcptune.model.timing.calibration import VENDOR
 from tcptune.solver.bounds import table_bounds
 from tcptune.solver.order import Job, best_order
 from tcptune.solver.placement import PlacementModel

@@ -26,7 +26,7 @@ CHAPTERS = (
     "kernels_and_scheduling",
 )
 KIND_MODULES = ("mapping", "sequencer", "chain", "kernel", "vcg")
-"""Modules of this package with a function ``run(case)`` for the kind of the same name."""
+"""Modules of `kinds` with a function ``run(case)`` for the kind of the same name."""
 
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -45,8 +45,8 @@ class CaseResult:
 def _kind_handlers() -> dict[str, Handler]:
     """Handlers of the kinds with a module of their own; importing a chapter's module registers its questions."""
     for chapter in CHAPTERS:
-        importlib.import_module(f"{_PACKAGE}.{chapter}")
-    return {kind: importlib.import_module(f"{_PACKAGE}.{kind}").run for kind in KIND_MODULES}
+        importlib.import_module(f"{_PACKAGE}.questions.{chapter}")
+    return {kind: importlib.import_module(f"{_PACKAGE}.kinds.{kind}").run for kind in KIND_MODULES}
 
 
 @cache

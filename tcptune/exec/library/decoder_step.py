@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tcptune.ir.axes import Axes
-from tcptune.ir.mapping import Mapping
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.ir.types import dtype
 from tcptune.model.hardware import RNGD, Hardware
-from tcptune.model.overlap import fits_trf_half, register_store_cycles
+from tcptune.model.timing.overlap import fits_trf_half, register_store_cycles
 
 LAYERS, QUERY_HEADS, VOCABULARY, ROPE_THETA = 28, 16, 151_936, 1_000_000
 TILE_ROWS = 8_192

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tcptune.exec.program.build import KernelBuilder, Tensor
-from tcptune.ir.kernel import Kernel, Tolerance
+from tcptune.ir.kernels.kernel import Kernel, Tolerance
 
 GROUPS = 20
 

@@ -10,7 +10,7 @@ import math
 
 from tcptune.exec.library.vector_rows import rmsnorm, softmax
 from tcptune.exec.program.build import KernelBuilder, Stream, Tensor
-from tcptune.ir.kernel import Kernel, Tolerance
+from tcptune.ir.kernels.kernel import Kernel, Tolerance
 from tcptune.model.hardware import RNGD
 
 HIDDEN, HEADS, KV_HEADS, HEAD_DIM, INTERMEDIATE = 1024, 16, 8, 128, 3072

@@ -15,8 +15,8 @@ from typing import Any
 from tcptune.errors import RuleViolation
 from tcptune.ir.types import DType
 from tcptune.ir.workload import EpilogueOp
-from tcptune.model.engines.vector_state import STAGE_NUMBER
-from tcptune.model.vector_alus import MULTIPLIERS
+from tcptune.model.engines.vector.alus import MULTIPLIERS
+from tcptune.model.engines.vector.state import STAGE_NUMBER
 
 STASH = "Stash"
 _FLOAT, _FXP, _CLIP = "Float", "Fxp", "Clip"

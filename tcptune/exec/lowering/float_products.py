@@ -14,7 +14,7 @@ from tcptune.exec.lowering.lower import INPUT_NAMES, oracle_text, tolerance
 from tcptune.exec.lowering.result import padded_packet
 from tcptune.exec.lowering.vector import axis_texts, committed
 from tcptune.ir.candidate import Candidate
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.placement import Digit, expression, merged, without
 from tcptune.ir.workload import EpilogueOp, K
 

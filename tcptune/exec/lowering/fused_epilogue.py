@@ -18,8 +18,8 @@ from tcptune.exec.lowering.result import padded_packet, write_width
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType, dtype
 from tcptune.ir.workload import EpilogueOp, Workload
-from tcptune.model.calibration import REPLICATED_LOAD
 from tcptune.model.hardware import Hardware
+from tcptune.model.timing.calibration import REPLICATED_LOAD
 
 RESERVED = ("a", "b", "w", "r", "g", "out", "a_dm", "b_dm", "a_rows", "b_rows")
 """Names that a lowered contraction gives to its own tensors."""

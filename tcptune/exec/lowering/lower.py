@@ -1,4 +1,4 @@
-"""Lowering: a candidate becomes a kernel (loads, staging, contraction, gather, store) in the vocabulary of `ir.kernel`.
+"""Lowering: a candidate becomes a kernel (loads, staging, contraction, gather, store) in the vocabulary of `ir.kernels.kernel`.
 
 The kernel is built as plain steps and checked by the same rules as any other (`exec.program.build`); nothing here decides legality.
 """
@@ -13,7 +13,7 @@ from tcptune.exec.lowering.passes import contraction_result, staging_ops
 from tcptune.exec.lowering.result import gather_ops, plan_gather
 from tcptune.exec.running.oracle import FLUSHED
 from tcptune.ir.candidate import Candidate
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.placement import Digit, expression, without
 from tcptune.ir.workload import Workload
 

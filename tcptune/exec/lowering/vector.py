@@ -15,7 +15,7 @@ from tcptune.exec.lowering.fused_epilogue import named, operand_dtype, oracle_st
 from tcptune.exec.lowering.layout import Layout, hbm_input, store_step
 from tcptune.exec.lowering.result import padded_packet, write_width
 from tcptune.ir.candidate import Candidate
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType
 from tcptune.ir.workload import K, Workload

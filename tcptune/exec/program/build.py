@@ -24,11 +24,11 @@ from typing import Any, cast
 from tcptune.errors import InputError
 from tcptune.exec.program.check import Checker, check_kernel
 from tcptune.exec.program.checked import Bound, CheckedKernel
-from tcptune.ir.axes import Axes
-from tcptune.ir.kernel import Kernel, KernelInput, KernelStep, Loop, TensorUnit, Tolerance, step_from_json
-from tcptune.ir.ops import OPS
+from tcptune.ir.kernels.kernel import Kernel, KernelInput, KernelStep, Loop, TensorUnit, Tolerance, step_from_json
+from tcptune.ir.kernels.ops import OPS
+from tcptune.ir.kernels.vector_operands import Operand
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import TensorType
-from tcptune.ir.vector_operands import Operand
 from tcptune.model.hardware import RNGD, Hardware
 
 __all__ = ["KernelBuilder", "Stream", "Tensor", "check_kernel"]
@@ -87,7 +87,7 @@ class Tensor:
 
 
 class Stream:
-    """A Tensor Unit pass under construction. Every operation of `ir.ops` is a method, its fields positional or by name."""
+    """A Tensor Unit pass under construction. Every operation of `ir.kernels.ops` is a method, its fields positional or by name."""
 
     def __init__(self, builder: KernelBuilder, raw: dict[str, Any], let: str | None) -> None:
         self._builder = builder

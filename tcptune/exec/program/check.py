@@ -15,13 +15,13 @@ import numpy.typing as npt
 from tcptune.errors import InputError, RuleViolation
 from tcptune.exec.program import moves, views
 from tcptune.exec.program.checked import Bound, CheckedKernel, CheckedStep, Scope
-from tcptune.ir import steps as s
-from tcptune.ir.kernel import Kernel
-from tcptune.ir.mapping import IDENTITY
-from tcptune.ir.ops import BeginInterleaved, CommitView, ContractOuter, Op
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.kernels.ops import BeginInterleaved, CommitView, ContractOuter, Op
+from tcptune.ir.kernels.vector_operands import Branched, Operand, TernaryOperand, VrfOperand
+from tcptune.ir.kernels.vector_ops import OperandFields
+from tcptune.ir.mappings.mapping import IDENTITY
 from tcptune.ir.types import StreamType, TensorType
-from tcptune.ir.vector_operands import Branched, Operand, TernaryOperand, VrfOperand
-from tcptune.ir.vector_ops import OperandFields
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.memory import dm
 from tcptune.model.pipeline import Chain, check_chain

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tcptune.errors import InputError
-from tcptune.ir.kernel import Kernel
-from tcptune.ir.steps import KernelStep
+from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.kernels.steps import KernelStep
 from tcptune.ir.types import TensorType
 from tcptune.model.pipeline import Chain
 

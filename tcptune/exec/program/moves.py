@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from tcptune.errors import InputError, RuleViolation
 from tcptune.exec.program import views
 from tcptune.exec.program.checked import Bound, CheckedStep
-from tcptune.ir import steps as s
-from tcptune.ir.mapping import Mapping
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.engines.dma import check_context, check_tile_starts, check_transfer
 from tcptune.model.hardware import Hardware
-from tcptune.model.movement import carried_digits
+from tcptune.model.mappings.movement import carried_digits
 from tcptune.model.redistribution import Route, check_asymmetric, check_hbm_shuffle, check_plan
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ import numpy.typing as npt
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.program.checked import Bound, CheckedStep, View
-from tcptune.ir import steps as s
 from tcptune.ir.formula import evaluate
-from tcptune.ir.mapping import Mapping
-from tcptune.ir.ops import TileSpec, ViewSpec
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.kernels.ops import TileSpec, ViewSpec
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.ir.types import TensorType
-from tcptune.model.reshape import check_wire_order
-from tcptune.model.tiles import check_start, tile_stride
+from tcptune.model.mappings.reshape import check_wire_order
+from tcptune.model.mappings.tiles import check_start, tile_stride
 
 
 def start_values(start: int | str, ranges: dict[str, int]) -> npt.NDArray[np.int64]:

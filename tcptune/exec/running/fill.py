@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import InputError
-from tcptune.ir.cells import KIND_CODES, CellTable, joint_table
 from tcptune.ir.formula import evaluate
-from tcptune.ir.kernel import Kernel, KernelInput
-from tcptune.ir.mapping import PadKind
+from tcptune.ir.kernels.kernel import Kernel, KernelInput
+from tcptune.ir.mappings.cells import KIND_CODES, CellTable, joint_table
+from tcptune.ir.mappings.mapping import PadKind
 from tcptune.ir.types import DType, TensorType
-from tcptune.model.numerics import encode_host, integer_range, numpy_dtype
+from tcptune.model.numerics.elements import encode_host, integer_range, numpy_dtype
 from tcptune.model.values import Values
 
 Ints = npt.NDArray[np.int64]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import InputError
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 
 Floats = npt.NDArray[np.float64]
 Formula = Callable[[dict[str, Floats], Kernel], Floats | tuple[Floats, Floats]]

@@ -20,13 +20,13 @@ from tcptune.exec.program.checked import Bound, CheckedKernel, CheckedStep
 from tcptune.exec.program.moves import gather_axes
 from tcptune.exec.program.views import view_offset
 from tcptune.exec.running.fill import cells_of
-from tcptune.ir import steps as s
-from tcptune.ir.mapping import Mapping
-from tcptune.ir.ops import BeginInterleaved
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.kernels.ops import BeginInterleaved
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.ir.types import TensorType
-from tcptune.model.contraction import Mode
-from tcptune.model.movement import gather_indices
-from tcptune.model.numerics import numpy_dtype
+from tcptune.model.engines.contraction.values import Mode
+from tcptune.model.mappings.movement import gather_indices
+from tcptune.model.numerics.elements import numpy_dtype
 from tcptune.model.pipeline import apply_chain
 from tcptune.model.redistribution import Route
 from tcptune.model.values import Values

@@ -33,11 +33,11 @@ from tcptune.exec.program.checked import CheckedKernel, CheckedStep
 from tcptune.exec.running import formulas
 from tcptune.exec.running.fill import PATTERNS, SEED, cells_of, drawn_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
-from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
-from tcptune.ir.ops import ContractOuter
+from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
+from tcptune.ir.kernels.ops import ContractOuter
 from tcptune.ir.types import StreamType, TensorType
-from tcptune.model.contraction import Mode
-from tcptune.model.numerics import numpy_dtype
+from tcptune.model.engines.contraction.values import Mode
+from tcptune.model.numerics.elements import numpy_dtype
 from tcptune.model.values import Values
 
 Floats = npt.NDArray[np.float64]

@@ -9,8 +9,8 @@ from tcptune.exec.program.check import Checker, check_kernel, trip_count
 from tcptune.exec.program.checked import CheckedKernel, CheckedStep
 from tcptune.exec.rust.emit import Annotation, StepPath
 from tcptune.exec.rust.reader import RustKernel
-from tcptune.exec.rust.source import LocatedViolation, RustError
-from tcptune.ir.steps import KernelStep, Loop, TensorUnit
+from tcptune.exec.rust.syntax.source import LocatedViolation, RustError
+from tcptune.ir.kernels.steps import KernelStep, Loop, TensorUnit
 from tcptune.ir.types import TensorType
 from tcptune.model.hardware import RNGD, Hardware
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from tcptune.exec.rust.source import Place, Source
-from tcptune.exec.rust.types import TensorHint
+from tcptune.exec.rust.syntax.source import Place, Source
+from tcptune.exec.rust.syntax.types import TensorHint
 from tcptune.exec.rust.values import Pending
-from tcptune.ir.steps import KernelStep, Loop, RuntimeCount
+from tcptune.ir.kernels.steps import KernelStep, Loop, RuntimeCount
 
 StepPath = tuple[int, ...]
 """Where a step stands: its index in the kernel's steps, then in the body of that loop, and so on."""

@@ -6,20 +6,20 @@ from typing import NoReturn
 
 from tree_sitter import Node
 
-from tcptune.exec.rust.calls import Link, arguments_of, callee, chain_of, path_of, referent
 from tcptune.exec.rust.emit import Annotation
 from tcptune.exec.rust.frame import CONTEXTS, Frame
 from tcptune.exec.rust.functions import call_function
 from tcptune.exec.rust.memory_calls import bind_tile, memory_call
-from tcptune.exec.rust.module import nearest
-from tcptune.exec.rust.signatures import STREAM_METHODS
 from tcptune.exec.rust.statements import read_block
 from tcptune.exec.rust.stream_calls import CallReader, stream_op
 from tcptune.exec.rust.stream_types import dtype_after
-from tcptune.exec.rust.types import TensorHint
+from tcptune.exec.rust.syntax.calls import Link, arguments_of, callee, chain_of, path_of, referent
+from tcptune.exec.rust.syntax.module import nearest
+from tcptune.exec.rust.syntax.signatures import STREAM_METHODS
+from tcptune.exec.rust.syntax.types import TensorHint
 from tcptune.exec.rust.values import Context, Device, Index, Pending, Plan, Stream, Tensor, Tuple, Value, View, described
-from tcptune.ir.ops import BeginInterleaved, Commit, CommitView, Op, ToTrf, ToVrf
-from tcptune.ir.steps import TensorUnit
+from tcptune.ir.kernels.ops import BeginInterleaved, Commit, CommitView, Op, ToTrf, ToVrf
+from tcptune.ir.kernels.steps import TensorUnit
 from tcptune.ir.types import TIER_LEVELS
 
 _TIER_OF_END = {ToTrf: "Trf", ToVrf: "Vrf", Commit: "Dm"}

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from tcptune.exec.rust.calls import path_of, referent
 from tcptune.exec.rust.emit import Emitter
-from tcptune.exec.rust.index import Linear, read_index
-from tcptune.exec.rust.module import Module, nearest
-from tcptune.exec.rust.source import Source
-from tcptune.exec.rust.types import TensorHint, TypeReader
+from tcptune.exec.rust.syntax.calls import path_of, referent
+from tcptune.exec.rust.syntax.index import Linear, read_index
+from tcptune.exec.rust.syntax.module import Module, nearest
+from tcptune.exec.rust.syntax.source import Source
+from tcptune.exec.rust.syntax.types import TensorHint, TypeReader
 from tcptune.exec.rust.values import Context, Index, Pending, Tensor, Value, View, described
 
 CONTEXTS = ("main", "sub", "tdma", "pdma")

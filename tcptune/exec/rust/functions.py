@@ -5,9 +5,9 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from tcptune.exec.rust.frame import Frame
-from tcptune.exec.rust.module import Function
 from tcptune.exec.rust.statements import read_block
-from tcptune.exec.rust.types import TensorHint, TypeArgument, TypeReader
+from tcptune.exec.rust.syntax.module import Function
+from tcptune.exec.rust.syntax.types import TensorHint, TypeArgument, TypeReader
 from tcptune.exec.rust.values import Context, Device, Pending, RuntimeIndex, Tensor, Value, View
 from tcptune.ir.types import DType
 

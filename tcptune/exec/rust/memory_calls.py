@@ -9,15 +9,14 @@ from typing import NoReturn
 
 from tree_sitter import Node
 
-from tcptune.exec.rust.calls import Link, referent
 from tcptune.exec.rust.frame import Frame
-from tcptune.exec.rust.literals import integers
-from tcptune.exec.rust.module import nearest
-from tcptune.exec.rust.types import TensorHint
+from tcptune.exec.rust.syntax.calls import Link, referent
+from tcptune.exec.rust.syntax.literals import integers
+from tcptune.exec.rust.syntax.module import nearest
+from tcptune.exec.rust.syntax.types import TensorHint
 from tcptune.exec.rust.values import Plan, Tensor, Value, View, described
-from tcptune.ir.mapping import Mapping
-from tcptune.ir.ops import TileSpec
-from tcptune.ir.steps import (
+from tcptune.ir.kernels.ops import TileSpec
+from tcptune.ir.kernels.steps import (
     AsymmetricChipSlice,
     AsymmetricClusterSlice,
     ChipTile,
@@ -37,6 +36,7 @@ from tcptune.ir.steps import (
     ToHbmView,
     ToHost,
 )
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.ir.types import TIER_LEVELS
 from tcptune.model.redistribution import STAGES
 

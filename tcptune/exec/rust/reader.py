@@ -11,12 +11,12 @@ from tcptune.exec.rust.emit import Annotation, Emitter, Span, StepPath
 from tcptune.exec.rust.expressions import evaluate
 from tcptune.exec.rust.frame import Frame
 from tcptune.exec.rust.functions import Parameter, is_runtime_integer, parameters_of, returned, runtime_integer
-from tcptune.exec.rust.module import Function, Module, read_module
-from tcptune.exec.rust.source import Source
 from tcptune.exec.rust.statements import read_block
-from tcptune.exec.rust.types import TypeReader
+from tcptune.exec.rust.syntax.module import Function, Module, read_module
+from tcptune.exec.rust.syntax.source import Source
+from tcptune.exec.rust.syntax.types import TypeReader
 from tcptune.exec.rust.values import Device, Pending, Tensor, Tuple, Value
-from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
+from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
 
 SUFFIX = "_kernel"
 """Ending that the starter's naming adds to a device function; the kernel's name goes without it."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tree_sitter import Node
 
-from tcptune.exec.rust.calls import Link
 from tcptune.exec.rust.frame import Frame
-from tcptune.exec.rust.index import Linear
 from tcptune.exec.rust.memory_calls import bind_tile
-from tcptune.exec.rust.types import TensorHint
+from tcptune.exec.rust.syntax.calls import Link
+from tcptune.exec.rust.syntax.index import Linear
+from tcptune.exec.rust.syntax.types import TensorHint
 from tcptune.exec.rust.values import Index, RuntimeIndex, Tuple, Value, View
-from tcptune.ir.steps import RuntimeCount
+from tcptune.ir.kernels.steps import RuntimeCount
 
 _COMMENTS = ("line_comment", "block_comment")
 _NO_EFFECT = ("assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "println", "axes")

@@ -8,14 +8,14 @@ from typing import Any
 
 from tree_sitter import Node
 
-from tcptune.exec.rust.calls import Link, path_of, referent
-from tcptune.exec.rust.literals import boolean, integer, number, variant
-from tcptune.exec.rust.operands import read_guard, read_operand, read_tag_mode
-from tcptune.exec.rust.signatures import DIVISION, MULTIPLIERS, STREAM_METHODS, SWITCH_CONFIGS, Signature
-from tcptune.exec.rust.source import Source
-from tcptune.exec.rust.types import TensorHint, TypeReader
-from tcptune.ir.mapping import Mapping
-from tcptune.ir.ops import CommitView, Op, SwitchConfig
+from tcptune.exec.rust.syntax.calls import Link, path_of, referent
+from tcptune.exec.rust.syntax.literals import boolean, integer, number, variant
+from tcptune.exec.rust.syntax.operands import read_guard, read_operand, read_tag_mode
+from tcptune.exec.rust.syntax.signatures import DIVISION, MULTIPLIERS, STREAM_METHODS, SWITCH_CONFIGS, Signature
+from tcptune.exec.rust.syntax.source import Source
+from tcptune.exec.rust.syntax.types import TensorHint, TypeReader
+from tcptune.ir.kernels.ops import CommitView, Op, SwitchConfig
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.ir.types import DType
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tcptune.ir import ops, vector_ops
-from tcptune.ir.ops import Op
+from tcptune.ir.kernels import ops, vector_ops
+from tcptune.ir.kernels.ops import Op
 from tcptune.ir.types import DType, dtype
 
 _SETS_DTYPE = (ops.FetchTableLookup, ops.FetchCast, ops.FetchZeroPointSub, ops.Cast, ops.CommitCast, ops.CommitCastRelu)

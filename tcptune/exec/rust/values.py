@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass, replace
 
-from tcptune.exec.rust.index import Linear
-from tcptune.exec.rust.types import TensorHint
-from tcptune.ir.mapping import Mapping
-from tcptune.ir.ops import BeginInterleaved, Op, TileSpec
-from tcptune.ir.steps import NewDm, NewHbm, PlanEntry
+from tcptune.exec.rust.syntax.index import Linear
+from tcptune.exec.rust.syntax.types import TensorHint
+from tcptune.ir.kernels.ops import BeginInterleaved, Op, TileSpec
+from tcptune.ir.kernels.steps import NewDm, NewHbm, PlanEntry
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.ir.types import DType
 
 

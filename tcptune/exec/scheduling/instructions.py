@@ -15,8 +15,8 @@ from tcptune.exec.program.checked import Bound, CheckedKernel, CheckedStep, buff
 from tcptune.exec.program.views import start_at
 from tcptune.exec.scheduling.bank_runs import longest_bank_run
 from tcptune.exec.scheduling.schedule_json import VIEW_PREFIX
-from tcptune.ir import steps as s
-from tcptune.ir.ops import Cast, FetchTableLookup, Op, Switch, ToVrf
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.kernels.ops import Cast, FetchTableLookup, Op, Switch, ToVrf
 from tcptune.ir.schedule import (
     CORE,
     DMA,
@@ -35,11 +35,11 @@ from tcptune.ir.schedule import (
 )
 from tcptune.ir.types import DType, TensorType
 from tcptune.model.hardware import RNGD, Hardware
-from tcptune.model.kernel_timing import KernelTiming, kernel_timing
 from tcptune.model.memory.dm import max_consecutive_accesses
 from tcptune.model.memory.price import Unpriced, price_transfer
-from tcptune.model.pass_timing import pass_cycles
 from tcptune.model.pipeline import Chain
+from tcptune.model.timing.kernels import KernelTiming, kernel_timing
+from tcptune.model.timing.passes import pass_cycles
 
 _TIERS = {"Dm": "Sram", "Trf": "Trf", "Vrf": "Vrf", "Hbm": "Hbm", "Host": "Host"}
 _KINDS = {("Hbm", "Dm"): "DmaLoad", ("Dm", "Hbm"): "DmaStore", ("Dm", "Dm"): "DmaStos"}

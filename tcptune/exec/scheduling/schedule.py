@@ -17,7 +17,7 @@ from tcptune.errors import InputError
 from tcptune.exec.scheduling.active_schedules import shortest_begins
 from tcptune.exec.scheduling.dependences import Edge, dependences
 from tcptune.ir.schedule import CORE, DMA, SUB, Instruction, Operation, Program, Repeat, Schedule
-from tcptune.model.kernel_timing import VENDOR_KERNEL
+from tcptune.model.timing.kernels import VENDOR_KERNEL
 
 SMALL_UNIT = 12
 """Instructions up to which a unit that no rule schedules within its bound is searched exactly."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping as Dict
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.mapping import Pair
-from tcptune.ir.ops import Cast
+from tcptune.ir.kernels.ops import Cast
+from tcptune.ir.mappings.mapping import Pair
 from tcptune.ir.types import DType, StreamType
 from tcptune.model.hardware import Hardware
-from tcptune.model.numerics import convert
+from tcptune.model.numerics.elements import convert
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 

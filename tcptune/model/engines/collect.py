@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.mapping import Mapping, pair
-from tcptune.ir.ops import Collect, Op
+from tcptune.ir.kernels.ops import Collect, Op
+from tcptune.ir.mappings.mapping import Mapping, pair
 from tcptune.ir.types import DType, StreamType
 from tcptune.model.hardware import Hardware
-from tcptune.model.numerics import packing_bits
+from tcptune.model.numerics.elements import packing_bits
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 

@@ -10,17 +10,17 @@ from math import gcd
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.algebra_cases import Box, evaluate, explore
-from tcptune.ir.cells import LIVE
-from tcptune.ir.mapping import Mapping, pair
-from tcptune.ir.ops import Commit, CommitView, Op
+from tcptune.ir.kernels.ops import Commit, CommitView, Op
+from tcptune.ir.mappings.algebra_cases import Box, evaluate, explore
+from tcptune.ir.mappings.cells import LIVE
+from tcptune.ir.mappings.mapping import Mapping, pair
 from tcptune.ir.types import DType, StreamType, TensorType
 from tcptune.model.capacity import check_tensor
 from tcptune.model.hardware import Hardware
-from tcptune.model.sequencer import SequencerConfig
-from tcptune.model.sequencer_derivation import Derivation, address_form, derive_write
+from tcptune.model.mappings.tiles import check_start, tile_stride
+from tcptune.model.sequencer.configuration import SequencerConfig
+from tcptune.model.sequencer.derivation import Derivation, address_form, derive_write
 from tcptune.model.stage import ChainEnv, StageCost, Step
-from tcptune.model.tiles import check_start, tile_stride
 from tcptune.model.values import Values
 
 HANDLES = (Commit, CommitView)

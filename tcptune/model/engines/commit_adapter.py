@@ -6,10 +6,10 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.ops import CommitCast, CommitCastRelu, CommitTrim, Op
+from tcptune.ir.kernels.ops import CommitCast, CommitCastRelu, CommitTrim, Op
 from tcptune.ir.types import DType, StreamType
 from tcptune.model.hardware import Hardware
-from tcptune.model.numerics import STAGING_TYPES, bf16_relu, convert
+from tcptune.model.numerics.elements import STAGING_TYPES, bf16_relu, convert
 from tcptune.model.stage import ChainEnv, Step
 from tcptune.model.values import Values
 

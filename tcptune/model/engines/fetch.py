@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.cells import KIND_CODES, LIVE
-from tcptune.ir.mapping import Mapping, PadKind, pair
-from tcptune.ir.ops import BeginInterleaved, Fetch, Op
+from tcptune.ir.kernels.ops import BeginInterleaved, Fetch, Op
+from tcptune.ir.mappings.cells import KIND_CODES, LIVE
+from tcptune.ir.mappings.mapping import Mapping, PadKind, pair
 from tcptune.ir.types import DType, StreamType
 from tcptune.model.hardware import Hardware
-from tcptune.model.sequencer import SequencerConfig
-from tcptune.model.sequencer_derivation import derive_read
+from tcptune.model.sequencer.configuration import SequencerConfig
+from tcptune.model.sequencer.derivation import derive_read
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.ops import FetchCast, FetchTableLookup, FetchZeroPointSub, Op
+from tcptune.ir.kernels.ops import FetchCast, FetchTableLookup, FetchZeroPointSub, Op
 from tcptune.ir.types import DType, StreamType, dtype
-from tcptune.model import numerics
 from tcptune.model.engines import fetch
 from tcptune.model.hardware import Hardware
+from tcptune.model.numerics import elements as numerics
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.mapping import Mapping, Padding
+from tcptune.ir.kernels.vector_ops import VectorInterSliceReduce
+from tcptune.ir.mappings.mapping import Mapping, Padding
 from tcptune.ir.types import StreamType
-from tcptune.ir.vector_ops import VectorInterSliceReduce
-from tcptune.model.engines.vector_pair import require_single
-from tcptune.model.engines.vector_state import (
+from tcptune.model.engines.vector.alus import INTER_SLICE_REDUCTIONS, Reduction, find_reduction
+from tcptune.model.engines.vector.pair import require_single
+from tcptune.model.engines.vector.state import (
     CHAIN_POSITION,
     INIT,
     INTER_FIRST,
@@ -29,11 +30,10 @@ from tcptune.model.engines.vector_state import (
     state_of,
     vector_values,
 )
-from tcptune.model.movement import gather_indices
-from tcptune.model.numerics_vector import fold
+from tcptune.model.mappings.movement import gather_indices
+from tcptune.model.numerics.vector import fold
 from tcptune.model.stage import ChainEnv, Step
 from tcptune.model.values import Values
-from tcptune.model.vector_alus import INTER_SLICE_REDUCTIONS, Reduction, find_reduction
 
 HANDLES = (VectorInterSliceReduce,)
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.algebra_terms import Term, joined, terms_of
-from tcptune.ir.mapping import IDENTITY, Mapping, Padding, pair
-from tcptune.ir.ops import FetchChipLift, FetchClusterLift, FetchSliceLift, Op
+from tcptune.ir.kernels.ops import FetchChipLift, FetchClusterLift, FetchSliceLift, Op
+from tcptune.ir.mappings.algebra_terms import Term, joined, terms_of
+from tcptune.ir.mappings.mapping import IDENTITY, Mapping, Padding, pair
 from tcptune.ir.types import StreamType
 from tcptune.model.engines.fetch import FetchRead
-from tcptune.model.movement import gather_within_slice
-from tcptune.model.sequencer import Entry
-from tcptune.model.sequencer_derivation import entries_of
+from tcptune.model.mappings.movement import gather_within_slice
+from tcptune.model.sequencer.configuration import Entry
+from tcptune.model.sequencer.derivation import entries_of
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 

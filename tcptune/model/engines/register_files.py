@@ -6,13 +6,13 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.mapping import Mapping, pair
-from tcptune.ir.ops import Op, ToTrf, ToVrf
+from tcptune.ir.kernels.ops import Op, ToTrf, ToVrf
+from tcptune.ir.mappings.mapping import Mapping, pair
 from tcptune.ir.types import DType, StreamType, TensorType, dtype
 from tcptune.model.engines.collect import flit_elements
 from tcptune.model.engines.fetch_adapter import ZERO_POINTS
 from tcptune.model.hardware import Hardware
-from tcptune.model.numerics import packing_bits
+from tcptune.model.numerics.elements import packing_bits
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 

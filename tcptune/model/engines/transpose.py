@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.mapping import Mapping, Pair, pair
-from tcptune.ir.ops import Transpose
+from tcptune.ir.kernels.ops import Transpose
+from tcptune.ir.mappings.mapping import Mapping, Pair, pair
 from tcptune.ir.types import DType, StreamType
-from tcptune.model.engines.contraction_reduce import live_prefix
+from tcptune.model.engines.contraction.reduce import live_prefix
 from tcptune.model.hardware import RNGD, Hardware
-from tcptune.model.numerics import STAGING_TYPES
+from tcptune.model.numerics.elements import STAGING_TYPES
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import RuleViolation
-from tcptune.ir.mapping import Mapping
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.model.hardware import Hardware
-from tcptune.model.position_digits import Digits, PlacedDigit, position_digits
+from tcptune.model.mappings.position_digits import Digits, PlacedDigit, position_digits
 
 SLICE_MAJOR, TIME_MAJOR = "SliceMajor", "TimeMajor"
 

@@ -13,10 +13,10 @@ from math import ceil, prod
 import numpy as np
 
 from tcptune.errors import RuleViolation
-from tcptune.model.calibration import MANUAL_DMA, DmaTiming
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.memory import dm, hbm
 from tcptune.model.memory.requests import Ints, largest_divisor
+from tcptune.model.timing.calibration import MANUAL_DMA, DmaTiming
 
 SLICE_STRIDE = RNGD.slice_window_bytes
 """Virtual distance of neighbouring slices, the manual's ``slice_stride`` (DMA-033)."""

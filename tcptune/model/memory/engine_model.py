@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.requests import EngineShare, Ints, RequestStream
+from tcptune.model.timing.calibration import DmaTiming
 
 MAX_EXACT_PACKETS = 1_536
 """Engines with no more packets than this are simulated packet by packet."""

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import RuleViolation
-from tcptune.model.calibration import DmaTiming
 from tcptune.model.hardware import RNGD, Hardware
+from tcptune.model.timing.calibration import DmaTiming
 
 Addresses = npt.NDArray[np.int64]
 

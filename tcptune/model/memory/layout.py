@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tcptune.ir.mapping import Mapping, PadKind
+from tcptune.ir.mappings.mapping import Mapping, PadKind
 from tcptune.ir.types import DType, TensorType
 from tcptune.model.memory.transfer import ELEMENT, MoveBox, MoveDigit, Steps, cell_kinds, joint_levels
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from tcptune.errors import WorkError
 from tcptune.ir.types import TensorType
-from tcptune.model.calibration import DmaTiming
-from tcptune.model.calibration import profile as profile_of
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory import hbm, pcie
 from tcptune.model.memory.command_model import stride0
@@ -21,6 +19,8 @@ from tcptune.model.memory.layout import box_runs
 from tcptune.model.memory.requests import EngineShare, Ints, RequestStream
 from tcptune.model.memory.streams import request_streams
 from tcptune.model.memory.transfer import Move, prove_move
+from tcptune.model.timing.calibration import DmaTiming
+from tcptune.model.timing.calibration import profile as profile_of
 
 _BOUND_SAMPLE_PACKETS = 512
 """Packets of every engine that the HBM bound looks at."""

@@ -15,8 +15,8 @@ from itertools import pairwise
 from math import prod
 
 from tcptune.errors import RuleViolation, WorkError
-from tcptune.ir.algebra_cases import Box, Form, Undecided, evaluate, explore
-from tcptune.ir.mapping import Mapping, PadKind, pair
+from tcptune.ir.mappings.algebra_cases import Box, Form, Undecided, evaluate, explore
+from tcptune.ir.mappings.mapping import Mapping, PadKind, pair
 from tcptune.ir.types import TensorType
 
 LEVELS = ("chip", "cluster", "slice", "element")

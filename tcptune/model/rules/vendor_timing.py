@@ -1,6 +1,6 @@
 """Rules of the vendor's static timing (VT): what one operation costs in the compiler's own schedules, and how whole kernels add up.
 
-Source: published schedule dumps of the vendor compiler (1 GHz static schedule). The constants themselves are in `model.calibration`.
+Source: published schedule dumps of the vendor compiler (1 GHz static schedule). The constants themselves are in `model.timing.calibration`.
 """
 
 from tcptune.model.rules.rule import Rule

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tcptune.exec.rust.signatures import DIVISION, MULTIPLIERS, STREAM_METHODS, Signature
 from tcptune.exec.rust.stream_types import dtype_after
-from tcptune.ir.ops import CommitView, Op, SwitchConfig, TileSpec, ToVrf
+from tcptune.exec.rust.syntax.signatures import DIVISION, MULTIPLIERS, STREAM_METHODS, Signature
+from tcptune.ir.kernels.ops import CommitView, Op, SwitchConfig, TileSpec, ToVrf
 from tcptune.ir.types import DType
 from tcptune.reports.rust.layout import Call, Chain, Expr, Struct
 from tcptune.reports.rust.names import Aliases

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from tcptune.errors import InputError
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.program.checked import CheckedKernel, CheckedStep
-from tcptune.exec.rust.index import parse_start
 from tcptune.exec.rust.reader import SUFFIX
-from tcptune.ir import steps as s
-from tcptune.ir.kernel import Kernel, KernelInput
-from tcptune.ir.mapping import Mapping, Symbol
-from tcptune.ir.ops import BeginInterleaved, CommitView
+from tcptune.exec.rust.syntax.index import parse_start
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.kernels.kernel import Kernel, KernelInput
+from tcptune.ir.kernels.ops import BeginInterleaved, CommitView
+from tcptune.ir.mappings.mapping import Mapping, Symbol
 from tcptune.ir.types import TensorType
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.reports.rust.chain import ChainWriter

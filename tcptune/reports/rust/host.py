@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tcptune.exec.running.fill import SEED
 from tcptune.exec.running.oracle import FLUSHED, RESULT_EPSILON, axes_of
-from tcptune.ir.kernel import Kernel, KernelInput, Tolerance
-from tcptune.ir.mapping import IDENTITY, Mapping, Padding, PadKind, Symbol
+from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
+from tcptune.ir.mappings.mapping import IDENTITY, Mapping, Padding, PadKind, Symbol
 from tcptune.ir.types import DType, TensorType
 from tcptune.reports.rust.device import function_name
 from tcptune.reports.rust.layout import Call, Chain, Sequence, binding, statement

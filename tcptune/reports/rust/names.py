@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tcptune.ir.mapping import IDENTITY, Mapping
+from tcptune.ir.mappings.mapping import IDENTITY, Mapping
 
 # fmt: off
 _KEYWORDS = frozenset((

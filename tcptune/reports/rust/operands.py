@@ -1,12 +1,12 @@
-"""Rust text of Vector Engine arguments: operands, guards, tag modes, operators (the reader's counterpart is `exec.rust.operands`)."""
+"""Rust text of Vector Engine arguments: operands, guards, tag modes, operators (the reader is `exec.rust.syntax.operands`)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from tcptune.exec.rust.literals import FLOAT_CONSTANTS
-from tcptune.ir.vector_operands import (
+from tcptune.exec.rust.syntax.literals import FLOAT_CONSTANTS
+from tcptune.ir.kernels.vector_operands import (
     Branched,
     Constant,
     Operand,

@@ -9,7 +9,7 @@ from tcptune.errors import InputError
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.rust.reader import SUFFIX
 from tcptune.ir.files import write_text
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.reports.rust.device import function_name, kernel_to_rust
 from tcptune.reports.rust.host import host_program

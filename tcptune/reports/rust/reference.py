@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 from tcptune.exec.running.oracle import ACCUMULATION_EPSILON, GATE_EPSILON, GATE_SLOPE, GATED_EPSILON, axes_of
-from tcptune.ir.kernel import Kernel
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.types import TensorType
 from tcptune.reports.rust.layout import INDENT, MAX_WIDTH
 

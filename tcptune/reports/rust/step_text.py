@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tcptune.errors import InputError
 from tcptune.exec.program.checked import CheckedStep
-from tcptune.ir import steps as s
-from tcptune.ir.ops import ContractOuter, ToTrf, ToVrf
-from tcptune.ir.steps import PlanEntry
+from tcptune.ir.kernels import steps as s
+from tcptune.ir.kernels.ops import ContractOuter, ToTrf, ToVrf
+from tcptune.ir.kernels.steps import PlanEntry
 from tcptune.reports.rust.layout import Block, Call, Chain, Sequence, binding, statement
 from tcptune.reports.rust.names import Identifiers
 

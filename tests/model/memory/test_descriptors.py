@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tcptune.errors import RuleViolation, WorkError
-from tcptune.ir.cells import joint_table
-from tcptune.ir.mapping import Mapping, pair
+from tcptune.ir.mappings.cells import joint_table
+from tcptune.ir.mappings.mapping import Mapping, pair
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.memory.command_model import SLICE_STRIDE, Side, requests_per_packet
 from tcptune.model.memory.descriptors import engine_commands

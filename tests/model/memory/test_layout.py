@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcptune.ir.axes import Axes
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import TensorType
 from tcptune.model.memory.layout import box_runs
 from tcptune.model.memory.transfer import prove_move

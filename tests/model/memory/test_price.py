@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcptune.errors import InputError
-from tcptune.ir.axes import Axes
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import TensorType
-from tcptune.model.calibration import MANUAL_DMA, VENDOR_DMA, DmaTiming
 from tcptune.model.memory.price import Unpriced, price_transfer, stream_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
 from tcptune.model.memory.streams import request_streams
 from tcptune.model.memory.transfer import prove_move
+from tcptune.model.timing.calibration import MANUAL_DMA, VENDOR_DMA, DmaTiming
 from tests.model.memory.tensors import dm, hbm
 from tests.reference import dma as reference
 

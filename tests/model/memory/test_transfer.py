@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 
 from tcptune.errors import RuleViolation, WorkError
-from tcptune.ir.axes import Axes
-from tcptune.ir.cells import CellTable, joint_table
-from tcptune.ir.mapping import Mapping
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.cells import CellTable, joint_table
+from tcptune.ir.mappings.mapping import Mapping
 from tcptune.ir.types import TensorType, dtype
 from tcptune.model.memory.transfer import ELEMENT, Move, joint_levels, prove_move
 from tests.model.memory.tensors import dm, hbm

@@ -1,6 +1,6 @@
 """Rules of placement, tensor semantics and moves (MAP-030 to MAP-038, SEM, MOVE)."""
 
-from tcptune.model.dimensions import AXIS_ROUTES, DIMENSIONS, MOVES
+from tcptune.model.mappings.dimensions import AXIS_ROUTES, DIMENSIONS, MOVES
 from tcptune.model.rules.rule import Rule
 
 _S = "Spatial dimensions"

@@ -1,6 +1,6 @@
 """Rules of the Sequencer (SEQ-001 to SEQ-021)."""
 
-from tcptune.model.dimensions import SEQUENCER_USERS
+from tcptune.model.mappings.dimensions import SEQUENCER_USERS
 from tcptune.model.rules.rule import Rule
 
 _S = "Sequencer"

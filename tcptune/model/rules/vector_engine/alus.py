@@ -1,7 +1,7 @@
 """Rules of the Vector Engine's ALUs and of their arithmetic (ALU)."""
 
+from tcptune.model.engines.vector.alus import POOLS
 from tcptune.model.rules.rule import Rule
-from tcptune.model.vector_alus import POOLS
 
 _COUNTS = ", ".join(f"{cluster} {len(units)}" for cluster, units in POOLS.items())
 

@@ -1,0 +1,163 @@
+"""Tables of the transformer and MNIST workloads, derived from `exec.library.decoder_step`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tcptune.exec.conformance.kinds.compare import matches
+from tcptune.exec.conformance.questions.kernels_and_scheduling.devices import expect_facts
+from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal, table
+from tcptune.exec.library import decoder_step as step
+from tcptune.ir.mappings.axes import Axes
+from tcptune.model.hardware import RNGD
+from tcptune.model.numerics.elements import accumulator
+
+A = step.AXES
+
+
+def _expect_named(case: Case, key: str, facts: dict[str, Any], value: str = "value") -> None:
+    """Compares the rows that `facts` names, as far as the table lists them."""
+    for row in case["rows"]:
+        name = row.get(key)
+        if name in facts and value in row and not matches(facts[name], row[value]):
+            raise Mismatch(f"{name}: got {facts[name]!r}, expected {row[value]!r}")
+
+
+@table("model_configuration")
+def check_model(case: Case) -> None:
+    facts = {
+        "decoder_layers": step.LAYERS,
+        "hidden_size": A["H"],
+        "query_heads": A["N"] * A["G"],
+        "kv_heads": A["N"],
+        "query_heads_per_kv_head": A["G"],
+        "head_dim": A["D"],
+        "intermediate_size": A["L"],
+        "rope_theta": step.ROPE_THETA,
+        "vocabulary": A["W"],
+    }
+    _expect_named(case, "name", facts)
+
+
+@table("parameter_counts")
+def check_parameters(case: Case) -> None:
+    counts = {"attention projections per layer": step.attention_parameters(), "SwiGLU MLP per layer": step.mlp_parameters()}
+    _expect_named(case, "component", counts)
+    computed = {"whole model": step.total_parameters()}
+    _expect_named(case, "component", computed, "computed")
+    _expect_named(case, "component", {"embedding / tied LM head": A["W"] * A["H"]}, "computed_parameters")
+
+
+@table("axes")
+def check_axes(case: Case) -> None:
+    _expect_named(case, "axis", A, "size")
+    rows, tile = A["W"], step.TILE_ROWS
+    computed = {"Wp": A["Wp"], "padding_rows": A["Wp"] - rows, "full_tiles": rows // tile, "rows_in_last_live_tile": rows % tile}
+    for name, value in case.get("computed", {}).items():
+        expect_equal(name, computed.get(name), value)
+
+
+@table("boundary_kernels")
+def check_boundaries(case: Case) -> None:
+    """Every tensor of an interface is a legal mapping over the axes, and once-a-layer kernels run once a layer."""
+    axes = Axes(A)
+    for row in case["rows"]:
+        for tensor in row["tensors"]:
+            size = axes.mapping(tensor["element"]).size
+            if size < 1:
+                raise Mismatch(f"{row['kernel']}.{tensor['name']} is empty")
+        launches = row["launches_per_token"]
+        count = launches if isinstance(launches, int) else int(str(launches).split(" ")[0])
+        if count not in (1, step.LAYERS):
+            raise Mismatch(f"{row['kernel']}: launched {count} times a token")
+
+
+def _placement(c: step.Contraction) -> dict[str, Any]:
+    return {
+        "slices_used_per_cluster": c.slices,
+        "clusters_used": c.clusters,
+        "slice": c.slice,
+        "lane": c.lane,
+        "lanes": c.lanes,
+        "trf_element": c.element,
+        "trf_bytes_per_lane": c.bytes_per_lane,
+        "trf_bytes_per_slice": c.bytes_per_slice,
+        "trf_fits_half": c.fits_half(),
+        "pack_size": c.pack_size(),
+        "stream_flits": c.stream_flits(),
+        "outer_packets": c.outer_packets(),
+        "contraction_cycles": c.contraction_cycles(),
+        "register_store_cycles": c.store_cycles(),
+        "tiles": c.tiles,
+    }
+
+
+@table("contraction_workloads")
+def check_contractions(case: Case) -> None:
+    sums = accumulator(step.ELEMENT)
+    bytes_per_cycle = RNGD.hbm_stated_tb_per_s * 1000
+    rows = [
+        {
+            "id": f"xfmr.{c.name}",
+            "axes": {a: A[a] for a in c.axes},
+            "macs": c.macs,
+            "weight_bytes": c.weight_bytes,
+            "hbm_bound_cycles_at_1GHz": round(c.weight_bytes / bytes_per_cycle, 1),
+            "accumulator": sums.name if sums else None,
+            "reference_placement": _placement(c),
+        }
+        for c in step.CONTRACTIONS
+    ]
+    expect_facts(case, rows)
+
+
+@table("token_totals")
+def check_totals(case: Case) -> None:
+    weights = [c for c in step.CONTRACTIONS if not c.per_chunk]
+    caches = [c for c in step.CONTRACTIONS if c.per_chunk]
+    layer = sum(c.weight_bytes for c in weights if c.launches == step.LAYERS)
+    token = sum(c.weight_bytes * c.launches for c in weights)
+    chunk = sum(c.weight_bytes * c.launches for c in caches)
+    totals = {
+        "weight bytes per layer": layer,
+        "weight bytes per token, 28 layers + padded LM head": token,
+        "KV-cache bytes read per token per chunk, 28 layers": chunk,
+        "multiply-accumulates per token, weights only (padded LM head)": sum(c.macs * c.launches for c in weights),
+        "multiply-accumulates per token per KV chunk": sum(c.macs * c.launches for c in caches),
+        "reference placement: register-store cycles per token, one chunk": step.per_token(
+            {c.name: c.store_cycles() * c.tiles for c in step.CONTRACTIONS}
+        ),
+        "reference placement: contraction cycles per token, one chunk": step.per_token(
+            {c.name: c.contraction_cycles() * c.tiles for c in step.CONTRACTIONS}
+        ),
+    }
+    _expect_named(case, "quantity", totals)
+    bound = round((token + chunk) / (RNGD.hbm_stated_tb_per_s * 1e6), 1)
+    _expect_named(case, "quantity", {"HBM lower bound at 1.5 TB/s, one chunk": bound}, "value_microseconds")
+
+
+@table("vector_stages")
+def check_vector_stages(case: Case) -> None:
+    """Constants and sizes of the norms, the softmax and the rotary embedding between the contractions (XFMR-008, XFMR-009)."""
+    facts: dict[str, Any] = {
+        "epsilon": step.EPSILON,
+        "scale": 1 / step.LOGIT_DIVISOR,
+        "rope_half": A["D"] // 2,
+        "kv_row_bytes": step.ELEMENT.bytes_of(A["P"]),
+        "query_heads_per_kv_head": A["G"],
+    }
+    for row in case["rows"]:
+        cells = {**facts, "axes": {axis: A[axis] for axis in row.get("axes", {}) if axis in A}}
+        for name, got in cells.items():
+            if name in row and not matches(got, row[name]):
+                raise Mismatch(f"{row.get('stage', row)}: {name}: got {got!r}, expected {row[name]!r}")
+
+
+@table("mnist_workload")
+def check_mnist(case: Case) -> None:
+    rows = [
+        {"layer": name, "einsum": einsum, "axes": {a: step.MNIST_AXES[a] for a in axes}, "macs": prod(step.MNIST_AXES[a] for a in axes)}
+        for name, einsum, axes in step.MNIST_LAYERS
+    ]
+    expect_facts(case, rows)

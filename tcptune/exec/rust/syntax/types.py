@@ -1,0 +1,233 @@
+"""Type expressions of the Rust subset: mappings, element types and tensor types, with aliases and type parameters resolved.
+
+A mapping is ``m![…]``, an alias of one, a type parameter bound to one, or ``_`` where the compiler infers it. A tensor type is
+``Tier Tensor<D, levels…>``, behind any number of references; views (``DmTensorView``) read as the tensor they look at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass, field
+
+from tree_sitter import Node
+
+from tcptune.errors import InputError, ParseError
+from tcptune.exec.rust.syntax.module import Module, integer_literal, nearest
+from tcptune.exec.rust.syntax.source import RustError
+from tcptune.ir.mappings.mapping import Mapping
+from tcptune.ir.types import TIER_LEVELS, DType, TensorType, dtype
+
+_TENSOR = re.compile(r"(Host|Hbm|Dm|Trf|Vrf)Tensor(View|ViewMut)?\Z")
+_SIZE = re.compile(r"\b(\w+)\s*::\s*SIZE\b")
+_BRACED = re.compile(r"\{\s*([A-Za-z_]\w*)\s*\}")
+TypeArgument = Mapping | DType | int | str
+"""What a type parameter can stand for: a mapping, an element type, a constant, or the name of an axis."""
+
+
+@dataclass(frozen=True)
+class TensorHint:
+    """A tensor type as far as the text gives it; None stands for ``_``."""
+
+    tier: str
+    dtype: DType | None
+    levels: Dict[str, Mapping | None]
+
+    def level(self, name: str) -> Mapping | None:
+        return self.levels.get(name)
+
+    def complete(self) -> TensorType | None:
+        """The type, if nothing is left open."""
+        known = {name: m for name, m in self.levels.items() if m is not None}
+        if self.dtype is None or len(known) != len(self.levels):
+            return None
+        return TensorType(self.tier, self.dtype, **known)
+
+
+@dataclass
+class TypeReader:
+    """Reads type expressions inside one function.
+
+    Attributes:
+        parameters: what the type parameters of a helper function stand for under its call.
+        unbound: type parameters that the call does not determine; using one is an error, not having one is none.
+    """
+
+    module: Module
+    parameters: Dict[str, TypeArgument] = field(default_factory=dict)
+    unbound: frozenset[str] = frozenset()
+    open_aliases: tuple[str, ...] = ()
+
+    def mapping(self, node: Node) -> Mapping:
+        """The mapping that a type expression names.
+
+        Raises:
+            RustError: RUST-005 unknown name, RUST-004 for ``_``, MAP rules of the grammar with the exact column.
+            LocatedViolation: a constructor of the mapping refuses its operands (MAP-010, MAP-011, …).
+        """
+        source = self.module.source
+        if node.type == "macro_invocation":
+            return self._macro(node)
+        if node.type in ("bracketed_type", "parenthesized_type") and node.named_child_count == 1:
+            return self.mapping(node.named_children[0])
+        name = source.text_of(node)
+        if name == "_":
+            raise source.error(node, "RUST-004", "this mapping cannot be inferred here", hint="write it out, or annotate the `let`")
+        if node.type not in ("type_identifier", "identifier", "primitive_type"):
+            raise source.error(node, "RUST-005", f"{name!r} is no mapping", hint="write m![…] or the name of a type alias")
+        if name in self.unbound:
+            message = f"the call does not determine the type parameter {name}"
+            raise source.error(node, "RUST-004", message, hint="write it in the call: helper::<…>(…)")
+        found = self.named(name)
+        if isinstance(found, Mapping):
+            return found
+        known = [*self.parameters, *self.module.aliases]
+        message = f"there is no type alias {name!r}" if found is None else f"{name!r} is no mapping"
+        hint = f"an axis is written m![{name}]" if name in self.module.axes else nearest(name, known)
+        raise source.error(node, "RUST-005", message, hint=hint)
+
+    def named(self, name: str) -> TypeArgument | None:
+        """What a type parameter or alias stands for; None where there is none."""
+        if name in self.parameters:
+            return self.parameters[name]
+        node = self.module.aliases.get(name)
+        if node is None:
+            return None
+        if name in self.open_aliases:
+            raise self.module.source.error(node, "RUST-005", f"type {name} is defined by itself")
+        inner = TypeReader(self.module, open_aliases=(*self.open_aliases, name))
+        return inner.argument(node)
+
+    def argument(self, node: Node) -> TypeArgument:
+        """A type argument of any kind: element type, integer constant or mapping."""
+        text = self.module.source.text_of(node)
+        number = self._constant(node, text)
+        if number is not None:
+            return number
+        if self._is_dtype(text):
+            return dtype(text)
+        return self.mapping(node)
+
+    def _constant(self, node: Node, text: str) -> int | None:
+        if node.type == "integer_literal":
+            return integer_literal(text)
+        return self.module.constants.get(text) if node.type in ("type_identifier", "identifier") else None
+
+    @staticmethod
+    def _is_dtype(text: str) -> bool:
+        try:
+            dtype(text)
+        except InputError:
+            return False
+        return True
+
+    def _macro(self, node: Node) -> Mapping:
+        """The mapping inside ``m![…]``; an error points at the offending character."""
+        source = self.module.source
+        macro = node.child_by_field_name("macro")
+        tokens = node.children[-1]
+        if macro is None or source.text_of(macro) != "m":
+            raise source.error(node, "RUST-005", f"{source.text_of(node)[:40]!r} is no mapping", hint="mappings are written m![…]")
+        start = tokens.start_byte + 1
+        text = _without_comments(source.data[start : tokens.end_byte - 1].decode())
+        text = _SIZE.sub(lambda match: self._size(node, match[1]).ljust(len(match[0])), text)
+        aliases = {name: value for name in _BRACED.findall(text) if isinstance(value := self._splice(name), Mapping | int)}
+        with source.at(node):
+            try:
+                return self.module.axes.mapping(text, aliases or None)
+            except ParseError as cause:
+                offset = start + len(text[: cause.column].encode())
+                raise RustError(source, offset, cause.rule or "MAP-018", cause.message, hint=cause.hint) from cause
+
+    def _splice(self, name: str) -> TypeArgument | None:
+        return self.module.constants[name] if name in self.module.constants else self.named(name)
+
+    def _size(self, node: Node, name: str) -> str:
+        if name in self.module.axes:
+            return str(self.module.axes[name])
+        value = self.named(name)
+        if isinstance(value, Mapping):
+            return str(value.size)
+        raise self.module.source.error(
+            node, "RUST-005", f"{name!r} has no SIZE", hint=nearest(name, [*self.module.axes, *self.module.aliases])
+        )
+
+    def size_of(self, name: str) -> int | None:
+        """The number `NAME::SIZE`, None if the name is neither axis nor mapping."""
+        if name in self.module.axes:
+            return self.module.axes[name]
+        value = self.named(name)
+        return value.size if isinstance(value, Mapping) else None
+
+    def dtype(self, node: Node) -> DType:
+        """The element type that a type expression names."""
+        text = self.module.source.text_of(node)
+        bound = self.parameters.get(text)
+        if isinstance(bound, DType):
+            return bound
+        with self.module.source.at(node):
+            try:
+                return dtype(text)
+            except InputError as cause:
+                raise self.module.source.error(node, "RUST-005", cause.message, hint=cause.hint) from cause
+
+    def axis(self, node: Node) -> str:
+        """The axis that a type argument such as the I of `begin_interleaved::<I, …>` names."""
+        name = self.module.source.text_of(node)
+        bound = self.parameters.get(name)
+        if isinstance(bound, str):
+            return bound
+        if name not in self.module.axes:
+            raise self.module.source.error(node, "MAP-003", f"axis {name!r} is not declared", hint=nearest(name, list(self.module.axes)))
+        return name
+
+    def tensor(self, node: Node) -> TensorHint | None:
+        """The tensor type that an annotation gives; None if it is another type.
+
+        Raises:
+            RustError: RUST-003, the number of type arguments is wrong.
+        """
+        source = self.module.source
+        while node.type == "reference_type":
+            inner = node.child_by_field_name("type")
+            if inner is None:
+                return None
+            node = inner
+        head = node.child_by_field_name("type") if node.type == "generic_type" else node
+        match = _TENSOR.match(source.text_of(head)) if head is not None else None
+        if match is None:
+            return None
+        tier = match[1]
+        names = ("dtype", *TIER_LEVELS[tier])
+        if node.type != "generic_type":
+            return TensorHint(tier, None, dict.fromkeys(TIER_LEVELS[tier]))
+        arguments = type_arguments(node)
+        if len(arguments) != len(names):
+            signature = f"{match[0]}<{', '.join(n.capitalize() for n in names)}>"
+            raise source.error(
+                arguments[-1] if arguments else node,
+                "RUST-003",
+                f"{match[0]} takes {len(names)} type arguments, got {len(arguments)}",
+                hint=signature,
+            )
+        open_ = [source.text_of(a) == "_" for a in arguments]
+        levels = {n: None if o else self.mapping(a) for n, a, o in zip(names[1:], arguments[1:], open_[1:], strict=True)}
+        return TensorHint(tier, None if open_[0] else self.dtype(arguments[0]), levels)
+
+
+def _without_comments(text: str) -> str:
+    """`text` with comments blanked out, so that columns stay."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: re.sub(r"[^\n]", " ", match[0]), text, flags=re.DOTALL)
+
+
+def type_arguments(node: Node) -> list[Node]:
+    """The type arguments of a generic type or function, lifetimes and comments left out."""
+    arguments = node.child_by_field_name("type_arguments")
+    return [] if arguments is None else list(_types(arguments))
+
+
+def _types(arguments: Node) -> Iterator[Node]:
+    for child in arguments.named_children:
+        if child.type not in ("lifetime", "line_comment", "block_comment"):
+            yield child

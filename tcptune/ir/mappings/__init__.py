@@ -1,0 +1,1 @@
+"""Mapping expressions: nodes, parser, printer, the symbolic algebra and the enumerated view."""

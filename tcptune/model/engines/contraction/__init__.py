@@ -1,0 +1,1 @@
+"""The contraction: outer product, reducers, its loops and its values."""

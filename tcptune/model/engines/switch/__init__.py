@@ -1,0 +1,1 @@
+"""The Switch Engine: configurations, custom broadcasts, routes and snoop bitmaps."""

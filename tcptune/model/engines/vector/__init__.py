@@ -1,0 +1,1 @@
+"""The Vector Engine: state and stages of a chain, ALUs, operands, pairs and reductions."""

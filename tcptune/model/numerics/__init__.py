@@ -1,0 +1,1 @@
+"""Bits and arithmetic: element types, casts, accumulation, and the functions of the Vector Engine."""

@@ -1,0 +1,1 @@
+"""Sequencers: configurations, their derivation with its proof, and the trace of a derivation."""

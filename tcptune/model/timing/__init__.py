@@ -1,0 +1,1 @@
+"""Every timing constant with its evidence, and the formulas of passes and whole kernels."""
