@@ -27,6 +27,20 @@ class InputError(TcptuneError):
     exit_status = 2
 
 
+_EXCERPT_CHARACTERS = 60
+
+
+def excerpt(text: str, column: int) -> list[str]:
+    """The part of `text` around `column` and a caret below the place; both indented by two spaces.
+
+    >>> excerpt("A / 3", 2)
+    ['  A / 3', '    ^']
+    """
+    first = max(0, column - _EXCERPT_CHARACTERS // 2)
+    shown = "".join(c if c.isprintable() else " " for c in text[first : first + _EXCERPT_CHARACTERS])
+    return [f"  {shown}", "  " + " " * (column - first) + "^"]
+
+
 class ParseError(InputError):
     """Text that does not follow its grammar; points at the column.
 
@@ -36,8 +50,6 @@ class ParseError(InputError):
         rule: the rule of the grammar (MAP-018 and the like), if it has one.
     """
 
-    _CONTEXT_CHARACTERS = 60
-
     def __init__(self, text: str, column: int, message: str, *, rule: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.text = text
@@ -45,10 +57,8 @@ class ParseError(InputError):
         self.rule = rule
 
     def render(self) -> str:
-        first = max(0, self.column - self._CONTEXT_CHARACTERS // 2)
-        excerpt = self.text[first : first + self._CONTEXT_CHARACTERS].replace("\n", " ")
         tag = f"[{self.rule}]" if self.rule else ""
-        lines = [f"error{tag}: {self.message} (column {self.column + 1})", f"  {excerpt}", "  " + " " * (self.column - first) + "^"]
+        lines = [f"error{tag}: {self.message} (column {self.column + 1})", *excerpt(self.text, self.column)]
         if self.hint:
             lines.append(f"  {self.hint}")
         return "\n".join(lines)
@@ -64,9 +74,12 @@ class RuleViolation(TcptuneError):
         got: what was given.
         nearest: the nearest legal choice, where the rule allows computing it.
         also: ids of rules that are equally right diagnoses.
+
+    `place` is the text that was read and the zero-based column of the offence in it, where the violation came from a text.
     """
 
     exit_status = 2
+    place: tuple[str, int] | None = None
 
     def __init__(
         self,
@@ -86,7 +99,10 @@ class RuleViolation(TcptuneError):
         self.also = also
 
     def render(self) -> str:
-        lines = [f"error[{self.rule}]: {self.message}"]
+        if self.place is None:
+            lines = [f"error[{self.rule}]: {self.message}"]
+        else:
+            lines = [f"error[{self.rule}]: {self.message} (column {self.place[1] + 1})", *excerpt(*self.place)]
         if self.got is not None:
             lines.append(f"  got       {self.got}")
         if self.expected is not None:

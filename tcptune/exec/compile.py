@@ -16,7 +16,7 @@ from tcptune.ir.schedule import Instruction, Program, Schedule
 from tcptune.model.hardware import RNGD, Hardware
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compiled:
     """A kernel with its instructions and schedule.
 
@@ -31,6 +31,9 @@ class Compiled:
     program: Program
     plan: MemoryPlan
     schedule: Schedule
+
+    def __repr__(self) -> str:
+        return f"<Compiled {self.kernel.name}: {len(self.instructions)} instructions, makespan {self.makespan:,} cycles>"
 
     @property
     def instructions(self) -> tuple[Instruction, ...]:

@@ -106,13 +106,16 @@ class Launch:
     sync_cycles: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Program:
     """Instructions in program order, loops as `Repeat`. Instructions between two loops are one scheduling unit."""
 
     parts: tuple[Instruction | Repeat, ...]
     buffers: tuple[Buffer, ...]
     launch: Launch
+
+    def __repr__(self) -> str:
+        return f"<Program: {len(tuple(self.instructions()))} instructions, {len(self.buffers)} buffers>"
 
     def instructions(self) -> Iterator[Instruction]:
         """Every instruction once, loop bodies included."""
@@ -161,7 +164,7 @@ class Lifetime:
     end: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schedule:
     """Operations with their times, and the memory plan."""
 
@@ -169,6 +172,9 @@ class Schedule:
     lifetimes: tuple[Lifetime, ...] = ()
     title: str = "Schedule"
     notes: tuple[str, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"<Schedule {self.title}: {len(self.operations)} operations, makespan {self.makespan:,} cycles>"
 
     @property
     def makespan(self) -> int:

@@ -11,6 +11,7 @@ Axis identifiers of mappings are the upper-case letters.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable
 from collections.abc import Mapping as Dict
@@ -63,7 +64,7 @@ class EpilogueOp:
         return f"{self.kind}:{self.operand}({''.join(self.axes)})" if self.operand else self.kind
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Workload:
     """A validated workload; build it with `einsum`.
 
@@ -86,6 +87,11 @@ class Workload:
     reduce: str = "sum"
     epilogue: tuple[EpilogueOp, ...] = ()
     fuse: bool = True
+
+    def __repr__(self) -> str:
+        extra = [self.layout] * (self.layout != "padded") + [self.reduce] * (self.reduce != "sum") + [str(op) for op in self.epilogue]
+        types = self.dtype.name if self.out_dtype == self.dtype else f"{self.dtype} to {self.out_dtype}"
+        return f"<Workload {', '.join([self.text, *(f'{a}={n}' for a, n in self.sizes), types, *extra])}>"
 
     @property
     def text(self) -> str:
@@ -192,14 +198,16 @@ def einsum(
             that no input has, an element type that is not supported, an unknown layout, reduction or epilogue.
     """
     inputs, output = _parse_text(text)
-    all_sizes = _check_sizes(text, inputs, output, {**(sizes or {}), **axis_sizes})
+    all_sizes = _check_sizes(text, inputs, _merged(sizes, axis_sizes))
     element, result = _check_types(dtype, out_dtype, len(inputs))
     if layout not in ("padded", "dense"):
-        raise InputError(f"unknown layout {layout!r}", hint="padded or dense")
+        raise InputError(f"unknown layout {layout!r:.60}", hint="padded or dense")
     if reduce not in ("sum", "max"):
-        raise InputError(f"unknown reduction {reduce!r}", hint="sum or max")
+        raise InputError(f"unknown reduction {reduce!r:.60}", hint="sum or max")
     if reduce == "max" and len(inputs) == 2:
         raise InputError("a contraction sums; --reduce max is for one input, such as 'ij->i'")
+    if not isinstance(fuse, bool):
+        raise InputError(f"fuse must be true or false, got {fuse!r:.60}")
     ops = _parse_epilogue(epilogue, output)
     if len(inputs) == 1 and set(inputs[0]) == set(output) and not ops:
         raise InputError(f"{text!r} computes nothing", hint="add an epilogue, for example --epilogue 'add 1'")
@@ -208,7 +216,7 @@ def einsum(
 
 def _parse_text(text: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
     if not isinstance(text, str):
-        raise InputError(f"an einsum is a text like 'ik,jk->ij', got {text!r}")
+        raise InputError(f"an einsum is a text like 'ik,jk->ij', got {text!r:.60}")
     form = "write one or two inputs and the result, for example 'ik,jk->ij'"
     compact = text.replace(" ", "")
     if compact.count("->") != 1:
@@ -245,11 +253,22 @@ def _parse_text(text: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]
     return tuple(tuple(o) for o in operands), tuple(right)
 
 
-def _check_sizes(
-    text: str, inputs: tuple[tuple[str, ...], ...], output: tuple[str, ...], given: Dict[str, Any]
-) -> tuple[tuple[str, int], ...]:
+def _merged(sizes: object, by_keyword: Dict[str, Any]) -> dict[str, Any]:
+    """Sizes given in `sizes` and by keyword together."""
+    if sizes is not None and not isinstance(sizes, Dict):
+        raise InputError(f"sizes are a dictionary of axes and sizes, got {sizes!r:.60}", hint="for example {'i': 512, 'k': 64}")
+    twice = sorted(axis for axis in by_keyword if axis in (sizes or {}))
+    if twice:
+        raise InputError(f"the size of axis {twice[0]!r} is given twice, in sizes and by keyword")
+    return {**(sizes or {}), **by_keyword}
+
+
+def _check_sizes(text: str, inputs: tuple[tuple[str, ...], ...], given: Dict[str, Any]) -> tuple[tuple[str, int], ...]:
     order = list(dict.fromkeys(a for i in inputs for a in i))
     for axis in given:
+        if axis not in order and isinstance(axis, str) and len(axis) > 1:  # a misspelt option lands among the sizes
+            known = "dtype, out_dtype, layout, reduce, epilogue, fuse, sizes"
+            raise InputError(f"einsum has no option {axis!r}", hint=f"options: {known}; axes of {text!r}: {', '.join(order)}")
         if axis not in order:
             raise InputError(f"size given for unknown axis {axis!r}", hint=f"axes of {text!r}: {', '.join(order)}")
     for axis in order:
@@ -257,13 +276,14 @@ def _check_sizes(
             missing = ", ".join(f"{a}=SIZE" for a in order if a not in given)
             raise InputError(f"no size given for axis {axis!r} of {text!r}", hint=f"add {missing} (each after -s on the command line)")
         value = given[axis]
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise InputError(f"size of axis {axis!r} must be an integer, got {value!r}")
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise InputError(f"size of axis {axis!r} must be an integer, got {value!r:.60}")
+        value = operator.index(value)  # numpy's integers too
         if value < 1:
             raise InputError(f"size of axis {axis!r} must be at least 1, got {value}")
         if value > MAX_SIZE:
             raise InputError(f"size of axis {axis!r} must be at most 2^62, got one of {value.bit_length()} bits")
-    return tuple((a, given[a]) for a in order)
+    return tuple((a, operator.index(given[a])) for a in order)
 
 
 def _check_types(element: str | DType, result: str | DType | None, inputs: int) -> tuple[DType, DType]:
@@ -280,6 +300,8 @@ def _check_types(element: str | DType, result: str | DType | None, inputs: int) 
 
 
 def _parse_epilogue(text: str | None, output: tuple[str, ...]) -> tuple[EpilogueOp, ...]:
+    if text is not None and not isinstance(text, str):
+        raise InputError(f"an epilogue is a text such as 'bias:b(j), relu', got {text!r:.60}")
     if text is None or not text.strip():
         return ()
     ops = tuple(_parse_epilogue_op(part.strip(), output) for part in text.split(","))

@@ -86,7 +86,7 @@ class Fates:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A compiled candidate.
 
@@ -106,12 +106,15 @@ class Plan:
     schedule: Schedule
     busy: dict[str, int]
 
+    def __repr__(self) -> str:
+        return f"<Plan of {self.kernel.name}: makespan {self.makespan:,} cycles, lower bound {self.lower_bound:,}>"
+
     def to_json(self) -> dict[str, Any]:
         """The entry of ``best.top``."""
         return {"makespan": self.makespan, "placement": self.placement, "knobs": self.knobs}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchResult:
     """The outcome of one search.
 
@@ -147,6 +150,12 @@ class SearchResult:
     wall_time_s: float = 0.0
     command: str = ""
     files: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        sizes = " ".join(f"{axis}={size}" for axis, size in self.workload.get("sizes", {}).items())
+        proof = "proven" if self.proven else f"gap {100 * self.gap:.1f} %"
+        cycles = f"makespan {self.makespan:,} cycles, lower bound {self.lower_bound:,} ({proof})"
+        return f"<SearchResult {self.workload.get('einsum', '')} {sizes}: {cycles}; {self.fates.scheduled} candidates scheduled>"
 
     @property
     def makespan(self) -> int:

@@ -82,7 +82,7 @@ class CheckedStep:
     body: tuple[CheckedStep, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CheckedKernel:
     """A kernel that passed every rule.
 
@@ -96,6 +96,9 @@ class CheckedKernel:
     inputs: tuple[Bound, ...]
     steps: tuple[CheckedStep, ...]
     outputs: tuple[Bound, ...]
+
+    def __repr__(self) -> str:
+        return f"<CheckedKernel {self.kernel.name}: {len(self.steps)} steps, output {', '.join(o.name for o in self.outputs)}>"
 
 
 @dataclass

@@ -147,7 +147,7 @@ class Tolerance:
         return {"rel": self.rel, "abs": self.abs, "form": self.form}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Kernel:
     """A device function: a program over named tensors.
 
@@ -168,6 +168,10 @@ class Kernel:
     chips: int = 1
     oracle: str | None = None
     tolerance: Tolerance | None = None
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(i.name for i in self.inputs) or "none"
+        return f"<Kernel {self.name}: inputs {inputs}; {len(tuple(self.walk()))} steps; output {', '.join(self.outputs)}>"
 
     @classmethod
     def from_json(cls, raw: Dict[str, Any]) -> Kernel:

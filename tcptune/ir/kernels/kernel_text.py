@@ -247,16 +247,21 @@ class _Line:
                 self.fail("expected '=' after the field name")
         return raw
 
+    def _column(self, part: str, column: int) -> int:
+        """Column in the line of a column in one of its values."""
+        return self.columns.get(part, max(self.text.find(part), 0)) + column
+
     def blame(self, build: Callable[[], _Result]) -> _Result:
         """Runs `build` and ties its errors to this line and, for a mapping, to its column."""
         try:
             return build()
         except ParseError as error:
-            column = self.columns.get(error.text, max(self.text.find(error.text), 0))
             message = f"line {self.number}: {error.message}"
-            raise ParseError(self.text, column + error.column, message, rule=error.rule, hint=error.hint) from None
+            raise ParseError(self.text, self._column(error.text, error.column), message, rule=error.rule, hint=error.hint) from None
         except RuleViolation as error:
             error.message = f"line {self.number}: {error.message}"
+            if error.place is not None:
+                error.place = (self.text, self._column(*error.place))
             raise
         except InputError as error:
             column = len(self.text) - len(self.text.lstrip())

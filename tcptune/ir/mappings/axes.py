@@ -19,15 +19,16 @@ class Axes(Dict[str, int]):
     4096
 
     Raises:
-        RuleViolation: MAP-003, a name or a size that is not allowed.
+        RuleViolation: MAP-003, a name or a size that is not allowed. InputError: no names with sizes.
     """
 
     __slots__ = ("_hash", "_sizes")
 
     def __init__(self, sizes: Dict[str, int] | None = None, **more: int) -> None:
-        self._sizes = {**(sizes or {}), **more}
-        for name, size in self._sizes.items():
-            Symbol(name, size)
+        if sizes is not None and not isinstance(sizes, Dict):
+            raise InputError(f"sizes of axes are an object of names and sizes, got {sizes!r:.60}", hint="for example A=8, B=512")
+        given = {**(sizes or {}), **more}
+        self._sizes = {name: Symbol(name, size).size for name, size in given.items()}
         self._hash = hash(tuple(self._sizes.items()))
 
     @classmethod
@@ -68,11 +69,12 @@ class Axes(Dict[str, int]):
         return f"Axes({', '.join(f'{n}={s}' for n, s in self._sizes.items())})"
 
     def mapping(self, text: str | int | Mapping, aliases: Dict[str, Mapping | int | str] | None = None) -> Mapping:
-        """The mapping that `text` writes; a `Mapping` is returned as it is.
+        """The mapping that `text` writes; a `Mapping` is returned as it is, a number is that many broadcast positions.
 
         `aliases` are the names that braces may splice in (MAP-017).
 
         Raises:
+            InputError: neither text, number nor mapping.
             ParseError: the text does not follow the grammar (MAP-018) or names an unknown axis (MAP-003).
             RuleViolation: a constructor refuses its operands (MAP-010, MAP-011, MAP-039).
         """
@@ -82,13 +84,24 @@ class Axes(Dict[str, int]):
             return text
         if isinstance(text, str) and not aliases:
             return _parse_cached(text, self)
-        return parse(str(text), self, aliases or {})
+        if isinstance(text, bool) or not isinstance(text, str | int):
+            raise InputError(f"a mapping is written as a text, got {text!r:.60}", hint='for example "A / 8, A % 8"')
+        return parse(str(text), self, _checked(aliases or {}))
 
     def symbol(self, name: str) -> Symbol:
         """The mapping of one declared axis; MAP-003 if there is none."""
-        if name not in self._sizes:
+        if not isinstance(name, str) or name not in self._sizes:
             raise RuleViolation("MAP-003", f"axis {name} is not declared", expected=f"one of {', '.join(self._sizes) or 'none'}", got=name)
         return Symbol(name, self._sizes[name])
+
+
+def _checked(aliases: object) -> Dict[str, Mapping | int | str]:
+    if not isinstance(aliases, Dict):
+        raise InputError(f"aliases are an object of names with mappings, numbers or texts, got {aliases!r:.60}")
+    for name, value in aliases.items():
+        if isinstance(value, bool) or not isinstance(value, Mapping | int | str):
+            raise InputError(f"alias {name!r} must be a mapping, a number or a text, got {value!r:.60}")
+    return aliases
 
 
 def _parse_cached(text: str, axes: Axes) -> Mapping:

@@ -16,13 +16,15 @@ result is cached on the node. Equality of trees is not the equality that rules s
 from __future__ import annotations
 
 import enum
+import operator
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
-from tcptune.errors import RuleViolation
+from tcptune.errors import InputError, RuleViolation
+from tcptune.ir.mappings.arguments import is_whole_number, near_divisors, positive, shown
 
 if TYPE_CHECKING:
     from tcptune.ir.mappings.cells import Cell, CellTable
@@ -136,10 +138,16 @@ class Mapping:
 
     # --- cells (enumerated view) --------------------------------------------------------------------------------------------------
     def cell(self, position: int) -> Cell:
-        """The finalised cell at `position`: ``Index``, ``PaddingCell`` or ``OUT_OF_BOUNDS`` (MAP-014, MAP-015)."""
+        """The finalised cell at `position`: ``Index``, ``PaddingCell`` or ``OUT_OF_BOUNDS`` (MAP-014, MAP-015).
+
+        Raises:
+            InputError: the position is no whole number.
+        """
         from tcptune.ir.mappings.cells import cell
 
-        return cell(self, position)
+        if not is_whole_number(position):
+            raise InputError(f"a position is a whole number, got {shown(position)}", hint=f"cells of the mapping: 0 to {self.size - 1}")
+        return cell(self, operator.index(position))
 
     def table(self) -> CellTable:
         """Cells of all positions as numpy arrays; costs time and memory proportional to `size`."""
@@ -158,7 +166,7 @@ class Mapping:
         """Whether both have the same size and the same finalised cell at every position (MAP-020)."""
         from tcptune.ir.mappings.algebra import equivalent
 
-        return equivalent(self, other)
+        return equivalent(self, _mapping(other, "equivalent"))
 
     def split_at(self, n: int) -> tuple[Mapping, Mapping]:
         """``(self / n, self % n)`` in simplest form; MAP-010 if n does not divide the size."""
@@ -167,7 +175,8 @@ class Mapping:
         return split_at(self, n)
 
     def pad_to_multiple(self, n: int, kind: PadKind = PadKind.TOP) -> Mapping:
-        """Itself, padded at the end to the next multiple of `n` positions."""
+        """Itself, padded at the end to the next multiple of `n` positions; MAP-039."""
+        n = positive(n, "MAP-039", "the multiple that a padding reaches")
         size = -(-self.size // n) * n
         return self if size == self.size else Padding(self, size, kind)
 
@@ -189,25 +198,25 @@ class Mapping:
         """What is left when the digits of `part` are taken out; their places close up. RuleViolation if `part` is not a part."""
         from tcptune.ir.mappings.algebra import divide
 
-        return divide(self, part)
+        return divide(self, _mapping(part, "divide"))
 
     def divide_relaxed(self, part: Mapping) -> Mapping:
         """As `divide`, but `part` may be shorter than the digits it covers (a resize, or padding that was cut)."""
         from tcptune.ir.mappings.algebra import divide_relaxed
 
-        return divide_relaxed(self, part)
+        return divide_relaxed(self, _mapping(part, "divide_relaxed"))
 
     def contains(self, part: Mapping) -> bool:
         """Whether `divide` would succeed."""
         from tcptune.ir.mappings.algebra import contains
 
-        return contains(self, part)
+        return contains(self, _mapping(part, "contains"))
 
     def is_permutation_of(self, other: Mapping) -> bool:
         """Whether both hold the same indices equally often, in whatever order."""
         from tcptune.ir.mappings.algebra import is_permutation_of
 
-        return is_permutation_of(self, other)
+        return is_permutation_of(self, _mapping(other, "is_permutation_of"))
 
 
 _NODES: WeakValueDictionary[tuple[Any, ...], Mapping] = WeakValueDictionary()
@@ -244,9 +253,15 @@ def _brief(n: int) -> str:
     return str(n) if n.bit_length() <= 128 else f"about 2^{n.bit_length()}"
 
 
-def _positive(n: int, rule: str, what: str) -> None:
-    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        raise RuleViolation(rule, f"{what} must be a positive whole number", got=n)
+def _mapping(value: object, asked: str) -> Mapping:
+    """An argument that has to be a mapping.
+
+    Raises:
+        InputError: it is something else, such as the text of one.
+    """
+    if not isinstance(value, Mapping):
+        raise InputError(f"{asked} takes a mapping, got {shown(value)}", hint="axes.mapping(text) makes one from a text")
+    return value
 
 
 class Symbol(Mapping):
@@ -256,12 +271,14 @@ class Symbol(Mapping):
     name: str
 
     def __new__(cls, name: str, size: int) -> Symbol:
+        if not isinstance(name, str):
+            raise RuleViolation("MAP-003", f"the name of an axis is a text, got {shown(name)}")
+        size = positive(size, "MAP-003", f"the size of axis {name}")
         key = (cls, name, size)
         node = _NODES.get(key)
         if node is None:
             if not _AXIS_NAME.match(name):
                 raise RuleViolation("MAP-003", "axis names start with an upper-case letter, then letters, digits, underscores", got=name)
-            _positive(size, "MAP-003", f"the size of axis {name}")
             return _build(cls, key, size, 1, name=name)
         return node  # type: ignore[return-value]  # the key begins with the class of the node
 
@@ -272,10 +289,10 @@ class Broadcast(Mapping):
     __slots__ = ()
 
     def __new__(cls, count: int) -> Broadcast:
+        count = positive(count, "MAP-005", "a broadcast")
         key = (cls, count)
         node = _NODES.get(key)
         if node is None:
-            _positive(count, "MAP-005", "a broadcast")
             return _build(cls, key, count, 1)
         return node  # type: ignore[return-value]  # the key begins with the class of the node
 
@@ -309,6 +326,7 @@ class Stride(_Postfix):
     __slots__ = ()
 
     def __new__(cls, inner: Mapping, n: int) -> Stride:
+        n = positive(n, "MAP-010", "the number after /")
         key = (cls, inner, n)
         node = _NODES.get(key)
         if node is None:
@@ -323,6 +341,7 @@ class Modulo(_Postfix):
     __slots__ = ()
 
     def __new__(cls, inner: Mapping, n: int) -> Modulo:
+        n = positive(n, "MAP-011", "the number after %")
         key = (cls, inner, n)
         node = _NODES.get(key)
         if node is None:
@@ -337,10 +356,10 @@ class Resize(_Postfix):
     __slots__ = ()
 
     def __new__(cls, inner: Mapping, n: int) -> Resize:
+        n = positive(n, "MAP-039", "the size of a resize")
         key = (cls, inner, n)
         node = _NODES.get(key)
         if node is None:
-            _positive(n, "MAP-039", "the size of a resize")
             if n > inner.size:
                 nearest = f"{_operand(inner)} # {n}"
                 raise RuleViolation("MAP-039", f"{inner} = {n} grows", expected=f"at most {inner.size}", got=n, nearest=nearest)
@@ -355,10 +374,12 @@ class Padding(_Postfix):
     kind: PadKind
 
     def __new__(cls, inner: Mapping, n: int, kind: PadKind = PadKind.TOP) -> Padding:
+        n = positive(n, "MAP-039", "the size of a padding")
+        if not isinstance(kind, PadKind):
+            raise InputError(f"a padding is PadKind.TOP, PadKind.ZERO or PadKind.BOTTOM, got {shown(kind)}")
         key = (cls, inner, n, kind)
         node = _NODES.get(key)
         if node is None:
-            _positive(n, "MAP-039", "the size of a padding")
             if n < inner.size:
                 message, nearest = f"{inner} {kind.mark} {n} shrinks", f"{_operand(inner)} = {n}"
                 raise RuleViolation("MAP-039", message, expected=f"at least {inner.size}", got=n, nearest=nearest)
@@ -371,13 +392,12 @@ def _operand(inner: Mapping) -> str:
 
 
 def _check_divides(inner: Mapping, n: int, rule: str, mark: str) -> None:
-    _positive(n, rule, f"the number after {mark}")
     if inner.size % n:
         multiple = -(-inner.size // n) * n
         raise RuleViolation(
             rule,
             f"{n} does not divide the size {inner.size} of {inner}",
-            expected=f"a divisor of {inner.size}",
+            expected=f"a divisor of {inner.size}{near_divisors(inner.size, n)}",
             got=f"{mark} {n}",
             nearest=f"{_operand(inner)} # {multiple} {mark} {n}" if multiple <= MAX_SIZE else None,
         )

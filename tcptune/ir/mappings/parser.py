@@ -192,7 +192,7 @@ class _Parser:
             try:
                 operand = _applied(operand, value[0], n, fill)
             except RuleViolation as error:
-                error.got = f"{error.got} (column {column + 1})"
+                error.place = (self.text, column)
                 raise
 
 
