@@ -1,26 +1,33 @@
 """Lower bounds on the makespan of every placement of a table, vectorised; valid for every setting of the knobs.
 
 A plan loads both operands (one DMA at a time), stages one, streams the other, perhaps gathers, stores, syncs; each part is bounded from the
-bytes and pieces that its placement makes mandatory:
+bytes and pieces that its placement makes mandatory (`solver.transfer_bounds` for the DMA engine):
 
-* a load: startup and the cheapest issue rate for the lines an engine must deliver on average. A block that several slices share is either
-  replicated by the load or spread and broadcast; where the shared slices are not innermost, the broadcast pays for the slices inside;
-* the pass: packets, flits and drained flits at the best lane mode;
-* the store: lines, or pieces where they are shorter than a line, with or without a gather before it.
+* a load brings its live bytes to every slice that shares them, except where the Switch Engine hands parts round. A ring of `r` slices
+  divides the copies by `r` at most; a block that is one packet, or whose positions are odd, is not divided at all, so it is replicated;
+* rings of both operands lie one inside of the other (they share no digit but the idle one), and the switch passes the flits of the outer
+  ring once for each position of the inner one: what the inner ring saves in copies, the outer operand pays in flits;
+* the pass: packets, flits and drained flits at the best lane mode; a stream that the accumulator cannot hold is fetched again; with summed
+  axes over slices or clusters, the cheapest way to add;
+* the store: the pieces that lie in a slice, or after a gather pass those of whole rows. A packet that is no part of the innermost output
+  axis leaves single elements behind, unless a transpose regroups whole words of it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from tcptune.ir.types import DType
+from tcptune.ir.workload import K
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import Ints, PlacementTable
+from tcptune.solver.transfer_bounds import Traffic, load_bound, shared_line_bound, store_bound
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,33 +47,40 @@ def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) ->
     family = table.family
     w, x = family.stationary, family.stream
     store = _store_bound(table, fixed, timing)
-    shared = {index: _foreign_slices(table, index) for index in (w, x)}
-    distinct = {index: _load_bound(_cluster_bytes(table, index), timing) for index in (w, x)}
-    replicated = {index: _load_bound(_replicated_bytes(table, index), timing) for index in (w, x)}
-    plain = _pass_bound(table, fixed, np.ones(table.rows))
-    staging = fixed.staging_pass + table.staged_flits().astype(np.float64)
-    tail = fixed.start + store + fixed.sync + _relayout_bound(table, x, fixed)
-    copies = _relayout_bound(table, w, fixed)
+    tail = fixed.start + store + fixed.sync
+    operands = {index: _Operand.of(table, index) for index in (w, x)}
+    copies = {index: _relayout_bound(table, index, fixed) for index in (w, x)}
+    least = {index: operands[index].load(operands[index].fewest_copies, timing) for index in (w, x)}
+    streaming = _Streaming.of(table)
 
-    def whole(load_w: Floats, load_x: Floats, wait: Floats, pass_: Floats) -> Floats:
-        front = np.maximum(load_w + load_x, load_w + copies + wait)
-        return tail + front + pass_
+    def whole(load_w: Floats, load_x: Floats, rounds_w: Floats, rounds_x: Floats) -> Floats:
+        staging = fixed.staging_pass + table.staged_flits() * rounds_w
+        front = _front_bound(load_w, load_x, copies[w], copies[x], staging)
+        return np.asarray(tail + front + _with_sums(table, fixed, timing, streaming.steps(rounds_x)), dtype=np.float64)
 
-    free = whole(distinct[w], distinct[x], staging, plain)
-    single = (shared[w][1] <= 1) & (shared[x][1] <= 1) & (shared[w][0] > 1) & (shared[x][0] > 1)
+    one = np.ones(table.rows)
     options = []
     for inner in (w, x):
-        other = x if inner == w else w
-        loads = {inner: distinct[inner], other: replicated[other]}
-        options.append(whole(loads[w], loads[x], staging, plain))
-        wasted = _own_slices(table, other).astype(np.float64)
-        if other == x:
-            options.append(whole(distinct[w], distinct[x], staging, _pass_bound(table, fixed, wasted)))
-        else:
-            options.append(whole(distinct[w], distinct[x], fixed.staging_pass + table.staged_flits() * wasted, plain))
-    strict = np.minimum.reduce(options)
-    total = np.where(single, np.maximum(free, strict), free)
-    return Bounds((distinct[0], distinct[1]), plain, store, np.floor(total).astype(np.int64))
+        alone = operands[inner].load(operands[inner].shared, timing)
+        loads = {inner: alone, 1 - inner: least[1 - inner]}
+        options.append(whole(loads[w], loads[x], one, one))
+        ring = 2
+        while ring <= int(operands[inner].largest_ring.max()):
+            possible = (ring <= operands[inner].largest_ring) & (ring <= operands[inner].shared)
+            loads[inner] = operands[inner].load(np.maximum(1, operands[inner].shared // ring), timing)
+            rounds = {inner: one, 1 - inner: np.full(table.rows, float(ring))}
+            options.append(np.where(possible, whole(loads[w], loads[x], rounds[w], rounds[x]), np.inf))
+            ring *= 2
+    total = np.floor(np.minimum.reduce(options)).astype(np.int64)
+    return Bounds((least[0], least[1]), _with_sums(table, fixed, timing, streaming.steps(one)), store, total)
+
+
+def _front_bound(load_w: Floats, load_x: Floats, copy_w: Floats, copy_x: Floats, staging: Floats) -> Floats:
+    """Cycles until both operands are ready, in the better order of the loads; copies and staging at best beside one another."""
+    both = load_w + load_x
+    stationary_first = np.maximum(load_w + copy_w + staging, both + copy_x)
+    stream_first = np.maximum(both + copy_w + staging, load_x + copy_x)
+    return np.asarray(np.minimum(stationary_first, stream_first), dtype=np.float64)
 
 
 def transfer_floor(moved_bytes: float, timing: DmaTiming, *, store: bool) -> float:
@@ -76,87 +90,256 @@ def transfer_floor(moved_bytes: float, timing: DmaTiming, *, store: bool) -> flo
     return start.value + timing.issue_far.value * max(0.0, lines - 1)
 
 
-def _cluster_bytes(table: PlacementTable, index: int) -> Floats:
-    """Bytes of an operand that each cluster must hold at least once."""
+# loads
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """What the load of one operand must bring, one entry a row.
+
+    Attributes:
+        first_bytes, last_bytes: distinct live bytes of the first and the last cluster.
+        own: slices among which the operand is divided.
+        shared: slices that share one block of it, idle ones apart.
+        largest_ring: slices, idle ones included, over which a ring may spread a block, at most (1: none).
+    """
+
+    first_bytes: Floats
+    last_bytes: Floats
+    run_bytes: Floats
+    own: Ints
+    shared: Ints
+    largest_ring: Ints
+    span_bytes: int
+
+    @classmethod
+    def of(cls, table: PlacementTable, index: int) -> _Operand:
+        workload = table.family.workload
+        axes = workload.inputs[index]
+        foreign = [a for a in table.axes if a not in axes]
+        own = table.product(axes, "slice")
+        live = np.full(table.rows, workload.dtype.bits / 8)
+        for axis in axes:
+            live = live * _loaded(table, axes, axis)
+        first, last = _cluster_shares(table, axes)
+        free = np.ones(table.rows, dtype=np.int64)
+        for axis in axes:
+            held = table.column(axis, "in_slice")
+            rows = workload.row_elements(axes, workload.dtype) if axis == axes[-1] else 1
+            free *= np.maximum(held & -held, rows & -rows)
+        packet = table.column(table.family.innermost(index), "packet")
+        ring = np.minimum(np.maximum(1, free // (packet & -packet)), RNGD.slices_per_cluster // own)
+        return cls(
+            live * first,
+            live * last,
+            _run_bytes(table, axes, workload.dtype, gathered=False),
+            own,
+            table.product(foreign, "slice"),
+            ring,
+            workload.bytes_of(axes, workload.dtype),
+        )
+
+    @property
+    def fewest_copies(self) -> Ints:
+        return np.asarray(np.maximum(1, self.shared // self.largest_ring), dtype=np.int64)
+
+    def load(self, copies: Ints, timing: DmaTiming) -> Floats:
+        """Bound of a load that brings `copies` of every part to a cluster."""
+        places = np.minimum(RNGD.slices_per_cluster, self.own * self.shared * self.largest_ring)
+        return load_bound(Traffic(self.first_bytes * copies, self.last_bytes * copies, self.run_bytes, places, self.span_bytes), timing)
+
+
+def _loaded(table: PlacementTable, axes: tuple[str, ...], axis: str) -> Ints:
+    """Positions of an axis that a load brings at least: live ones, and the host's zeros behind rows that are summed in one slice."""
     workload = table.family.workload
-    axes = workload.inputs[index]
-    return np.asarray(workload.bytes_of(axes, workload.dtype) / table.product(axes, "cluster"), dtype=np.float64)
+    size = workload.size(axis)
+    if axis != axes[-1] or workload.roles()[axis] != K:
+        return np.full(table.rows, size, dtype=np.int64)
+    whole = table.column(axis, "slice") * table.column(axis, "cluster") == 1
+    return np.where(whole, workload.row_elements(axes, workload.dtype), size)
 
 
-def _replicated_bytes(table: PlacementTable, index: int) -> Floats:
-    """Bytes a cluster receives when the load itself replicates the operand over the slices that share it."""
-    return _cluster_bytes(table, index) * _foreign_slices(table, index)[0]
+def _cluster_shares(table: PlacementTable, axes: tuple[str, ...]) -> tuple[Floats, Floats]:
+    """Shares of a tensor's live cells in the first and in the last cluster; 0 in the last where only one cluster works."""
+    first, last = np.ones(table.rows), np.ones(table.rows)
+    for axis in axes:
+        clusters = table.column(axis, "cluster")
+        size = table.family.workload.size(axis)
+        part = table.column(axis, "slice") * table.column(axis, "in_slice")
+        split = clusters > 1
+        first = np.where(split, np.minimum(1.0, part / size), first)
+        last = np.where(split, np.maximum(0.0, (size - (clusters - 1) * part) / size), last)
+    return first, np.where(table.live_clusters > 1, last, 0.0)
 
 
-def _foreign_slices(table: PlacementTable, index: int) -> tuple[Ints, Ints]:
-    """Slices that share a block of the operand (idle ones apart), and over how many axes they lie."""
-    others = [a for a in table.axes if a not in table.family.workload.inputs[index]]
-    count = np.zeros(table.rows, dtype=np.int64)
-    for axis in others:
-        count += table.column(axis, "slice") > 1
-    return table.product(others, "slice"), count
+def _run_bytes(table: PlacementTable, axes: tuple[str, ...], element: DType, *, gathered: bool) -> Floats:
+    """Longest piece that is contiguous both in HBM and in a slice: rows join where the slice holds them in full.
+
+    `gathered`: the slices of the innermost axis are brought together first.
+    """
+    workload = table.family.workload
+    run, joins = np.ones(table.rows), np.ones(table.rows, dtype=bool)
+    for axis in reversed(axes):
+        held = table.column(axis, "in_slice").astype(np.float64)
+        spread = table.column(axis, "slice") * table.column(axis, "cluster")
+        if axis == axes[-1]:
+            if gathered:
+                held = held * table.column(axis, "slice")
+                spread = table.column(axis, "cluster")
+            held = np.where(spread == 1, np.maximum(held, workload.row_elements(axes, element)), held)
+        run = np.where(joins, run * held, run)
+        joins = joins & (spread == 1)
+    return np.asarray(run * element.bits / 8, dtype=np.float64)
 
 
-def _own_slices(table: PlacementTable, index: int) -> Ints:
-    return table.product(table.family.workload.inputs[index], "slice")
-
-
-def _load_bound(cluster_bytes: Floats, timing: DmaTiming) -> Floats:
-    lines = cluster_bytes / RNGD.request_bytes / RNGD.engines_per_cluster
-    return timing.start_load.value + timing.issue_far.value * np.maximum(0, lines - 1)
+# passes
 
 
 def _relayout_bound(table: PlacementTable, index: int, fixed: FixedCosts) -> Floats:
     """A copy pass reads one element a cycle; at best the operand lies once in a cluster."""
     if not table.family.relayout[index]:
         return np.zeros(table.rows)
-    element: DType = table.family.workload.dtype
-    elements = _cluster_bytes(table, index) * 8 / element.bits / RNGD.slices_per_cluster
-    return fixed.copy_pass + elements
+    workload = table.family.workload
+    axes, element = workload.inputs[index], workload.dtype
+    cluster_bytes = workload.bytes_of(axes, element) / table.product(axes, "cluster")
+    elements = cluster_bytes * 8 / element.bits / RNGD.slices_per_cluster
+    return np.asarray(fixed.copy_pass + elements, dtype=np.float64)
 
 
-def _pass_bound(table: PlacementTable, fixed: FixedCosts, wasted: Floats) -> Floats:
-    """Contraction pass; `wasted` multiplies the switch's flits where the shared slices are not innermost."""
+@dataclass(frozen=True)
+class _Streaming:
+    """The contraction pass of every row: flits of a slice, and the longest of the other streams that the pass waits for."""
+
+    flits: Ints
+    others: Ints
+
+    @classmethod
+    def of(cls, table: PlacementTable) -> _Streaming:
+        family = table.family
+        flit = RNGD.flit_bytes * 8 // family.workload.dtype.bits
+        flits = table.streamed_flits()
+        packet = table.column(family.packet_axis, "packet") if family.packet_axis else np.ones(table.rows, dtype=np.int64)
+        lane = table.product(table.axes, "lane")
+        repeated = [a for a in family.workload.output if a not in family.workload.inputs[family.stream]]
+        broadcast = table.product(repeated, "in_slice") // lane
+        packets = flits // np.maximum(1, packet // flit) * broadcast
+        outputs = table.output_block()
+        drained = outputs // lane
+        if not family.sums_packet:
+            drained = np.minimum(drained, outputs // packet * -(-packet // family.hw.lane_bus_elements))
+        again = np.where(_must_fetch_again(table, broadcast, packet), broadcast, 1)
+        return cls(flits, np.maximum.reduce([flits * again, packets, drained]))
+
+    def steps(self, rounds: Floats) -> Floats:
+        """Cycles that stream; `rounds` multiplies the switch's flits where another ring lies inside of the stream's."""
+        return np.asarray(np.maximum(self.flits * rounds, self.others), dtype=np.float64)
+
+
+def _must_fetch_again(table: PlacementTable, broadcast: Ints, packet: Ints) -> npt.NDArray[np.bool_]:
+    """Where the Stream Adapter cannot repeat the stream: summed positions in Time lie outside of its repeats, one accumulator slot each.
+
+    The accumulator has most slots with the lane mode that needs fewest cells a slot (TIMERED-004, TIMERED-006).
+    """
     family = table.family
-    flit = RNGD.flit_bytes * 8 // family.workload.dtype.bits
-    flits = table.streamed_flits()
-    packet = table.column(family.packet_axis, "packet") if family.packet_axis else np.ones(table.rows, dtype=np.int64)
+    summed = [a for a in table.axes if a not in family.workload.output]
+    steps = table.product(summed, "in_slice")
+    if family.sums_packet:
+        steps = steps // packet
     lane = table.product(table.axes, "lane")
-    others = [a for a in family.workload.output if a not in family.workload.inputs[family.stream]]
-    broadcast = table.product(others, "in_slice") // lane
-    packets = flits // np.maximum(1, packet // flit) * broadcast
-    outputs = table.output_block()
-    drained = outputs // lane
-    if not family.sums_packet:
-        drained = np.minimum(drained, outputs // packet * -(-packet // family.hw.lane_bus_elements))
-    streamed = np.maximum.reduce([flits * wasted, packets, drained])
-    groups = _reduced_slices(table)
-    reduced = fixed.reduce_pass + np.maximum(streamed, fixed.reduce_least) + fixed.reduce_per_slice * groups
-    return np.asarray(np.where(groups > 1, reduced, fixed.contraction_pass + streamed), dtype=np.float64)
+    cells = np.ones(table.rows, dtype=np.int64) if family.sums_packet else packet
+    slots = np.maximum(
+        RNGD.accumulator_cells // (RNGD.lanes_per_slice * cells), RNGD.accumulator_cells // (lane * RNGD.accumulator_columns)
+    )
+    return np.asarray((steps > 1) & (broadcast > slots))
 
 
-def _reduced_slices(table: PlacementTable) -> Ints:
-    """Slices whose partial sums are added (VT-009); 1 where no summed axis lies over slices."""
-    return table.product([a for a in table.axes if a not in table.family.workload.output], "slice")
+def _with_sums(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming, streamed: Floats) -> Floats:
+    """Contraction of `streamed` cycles and the cheapest way to add partial sums of slices and clusters (VT-009, VT-011, VT-030).
+
+    Either the Inter-Slice Reducer adds those of slices in the pass itself; or a pass of its own adds them, after a ring of at least as many
+    slices as there are terms, or after a DMA of them all. Those of two clusters take a DMA and a pass in any case; each may add half.
+    """
+    slices, clusters = _summed(table, "slice"), _summed(table, "cluster")
+    workload, flit = table.family.workload, RNGD.vector_ways[0]
+    results = prod(workload.size(a) for a in workload.output) * RNGD.flit_bytes / flit
+    flits = np.maximum(1.0, table.output_block() / flit / clusters)
+    rate = timing.dm_copy_bytes_per_cycle
+
+    def copied(terms: Ints) -> Floats:
+        return np.asarray(timing.start_load.value + (0.0 if rate is None else results / rate.value) * terms, dtype=np.float64)
+
+    plain = fixed.contraction_pass + streamed
+    reduced = fixed.reduce_pass + np.maximum(streamed, fixed.reduce_least) + fixed.reduce_per_slice * slices
+    reduced = np.where(slices > 1, reduced, plain)
+    exchanged = np.where(clusters > 1, copied(clusters) + fixed.vector_pass + flits * clusters, 0.0)
+    terms = slices * clusters
+    whole_ring = fixed.whole_ring * (slices == RNGD.slices_per_cluster)
+    ring = np.where(clusters > 1, copied(terms), 0.0) + whole_ring
+    added = fixed.vector_pass + flits * terms + np.minimum(ring, copied(terms))
+    return np.minimum(reduced + exchanged, np.where(slices > 1, plain + added, np.inf))
+
+
+def _summed(table: PlacementTable, level: str) -> Ints:
+    """Parts of one sum over slices or clusters; 1 where no summed axis lies over them."""
+    return table.product([a for a in table.axes if a not in table.family.workload.output], level)
+
+
+# store
 
 
 def _store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> Floats:
+    """The store of what lies in the slices, or the gather pass and the store of longer pieces, whichever is cheaper."""
     workload = table.family.workload
-    out = workload.output
-    total_bytes = workload.bytes_of(out, workload.out_dtype) / table.live_clusters
-    lines = total_bytes / RNGD.request_bytes / np.minimum(RNGD.engines_per_cluster, table.product(list(out), "slice"))
-    long_pieces = timing.start_store.value + timing.issue_far.value * np.maximum(0, lines - 1)
+    out, element = workload.output, workload.out_dtype
+    total = workload.bytes_of(out, element)
+    live = element.bits / 8 * np.prod([workload.size(a) for a in out], dtype=np.float64)
+    first, last = _cluster_shares(table, out)
+    summed = _summed(table, "cluster") > 1
+    first, last = np.where(summed, 1 / table.live_clusters, first), np.where(summed, 0.0, last)
+    slices = np.minimum(RNGD.slices_per_cluster, table.live_slices)
+    ragged = _is_ragged(table)
+    whole_lines = table.output_block() * element.bits // 8 % RNGD.request_bytes == 0
+
+    def stored(run: Floats) -> Floats:
+        partial = ~ragged & ~whole_lines & ~summed & (_summed(table, "slice") == 1)
+        bound = store_bound(Traffic(live * first, live * last, run, slices, total), timing, partial)
+        pieces = np.where(ragged, 0.0, min(RNGD.request_bytes, live) / run)
+        return np.where(run < RNGD.dma_alignment_bytes, np.maximum(bound, shared_line_bound(pieces, timing)), bound)
+
+    single = np.full(table.rows, element.bits / 8)
+    run = np.where(_keeps_order(table), _run_bytes(table, out, element, gathered=False), single)
+    direct = stored(run)
     if not out:
-        return np.asarray(long_pieces + np.zeros(table.rows))
-    run = np.minimum(table.column(out[-1], "in_slice"), workload.size(out[-1])) * workload.out_dtype.bits / 8
-    whole_rows = table.column(out[-1], "slice") * table.column(out[-1], "cluster") == 1
-    pieces = np.maximum(0, total_bytes / run / np.minimum(RNGD.engines_per_cluster, table.product(list(out), "slice")) - 1)
-    short = (run < RNGD.request_bytes) & ~whole_rows
-    joined = min(timing.partial_write_join.value, timing.issue_far.value)
-    direct = np.where(short, np.maximum(long_pieces, timing.start_store.value + pieces * joined), long_pieces)
-    sub_word = short & (run < RNGD.dma_alignment_bytes)
-    per_line = np.minimum(RNGD.request_bytes / run, total_bytes / run)
-    direct = np.where(sub_word, direct + per_line * timing.sub_word_piece.value - timing.partial_write_tail.value, direct)
-    flits = table.output_block() * workload.out_dtype.bits / 8 / RNGD.flit_bytes
-    gathered = long_pieces + fixed.switch_pass + flits
+        return direct
+    flits = table.output_block() / (_summed(table, "slice") * _summed(table, "cluster")) * element.bits / 8 / RNGD.flit_bytes
+    long = store_bound(
+        Traffic(live * first, live * last, _run_bytes(table, out, element, gathered=True), slices, total),
+        timing,
+        np.zeros(table.rows, dtype=bool),
+    )
+    gathered = np.where((table.column(out[-1], "slice") > 1) | (_summed(table, "slice") > 1), fixed.switch_pass + 2 * flits + long, np.inf)
     return np.asarray(np.minimum(direct, gathered), dtype=np.float64)
+
+
+def _keeps_order(table: PlacementTable) -> npt.NDArray[np.bool_]:
+    """Where a committed packet can be part of the innermost output axis: lanes, the stream's packet, or words that a transpose regroups."""
+    family, out = table.family, table.family.workload.output
+    if not out:
+        return np.zeros(table.rows, dtype=bool)
+    element = family.workload.out_dtype
+    word = max(1, RNGD.stream_alignment_bytes * 8 // element.bits)
+    lanes = table.column(out[-1], "lane") > 1
+    streamed = not family.sums_packet and family.packet_axis == out[-1]
+    regrouped = table.column(out[-1], "in_slice") % word == 0
+    return np.asarray(lanes | streamed | regrouped)
+
+
+def _is_ragged(table: PlacementTable) -> npt.NDArray[np.bool_]:
+    """Where the result is padded: its transfers fall into unequal parts."""
+    workload = table.family.workload
+    padded_rows = bool(workload.output) and workload.row_elements(workload.output, workload.out_dtype) != workload.size(workload.output[-1])
+    ragged = np.full(table.rows, padded_rows)
+    for axis in workload.output:
+        padded = table.column(axis, "cluster") * table.column(axis, "slice") * table.column(axis, "in_slice")
+        ragged |= padded != workload.size(axis)
+    return ragged

@@ -1,0 +1,116 @@
+"""Lower bounds of one DMA between HBM and DM for whole columns of placements, from the engine model of `model.memory.engine_model`.
+
+An engine issues its packets in order. Every packet touches a line at least, the next packet follows after the issue spacing of those lines,
+and the last one still needs its latency and its port. So an engine that moves `L` lines takes at least
+
+    skew + latency + port + rate * (L - 1)
+
+and no sharing of the lines among the engines of a cluster makes the slowest one faster than their average. A slice, and a port of 32
+slices, take their lines one after another as well. Fewer lines than bytes / 256, or than pieces, are never touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tcptune.model.hardware import RNGD
+from tcptune.model.timing.calibration import DmaTiming
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_LINES_OF_A_PACKET = 2
+"""Lines beyond its length in lines that an unaligned packet touches at most."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What a transfer moves at least, one entry a placement.
+
+    Attributes:
+        first_bytes, last_bytes: live bytes of the first and the last cluster, copies included; 0 in the last where one cluster works.
+        run_bytes: longest piece that is contiguous on both sides.
+        places: slices of a cluster that take part, at most.
+        span_bytes: bytes of the whole tensor in HBM: no two packets lie further apart.
+    """
+
+    first_bytes: Floats
+    last_bytes: Floats
+    run_bytes: Floats
+    places: Ints
+    span_bytes: int
+
+    def lines(self, moved_bytes: Floats) -> Floats:
+        """Lines that packets touch at least: whole lines, or one for each piece that is shorter."""
+        return np.asarray(moved_bytes / np.minimum(self.run_bytes, RNGD.request_bytes), dtype=np.float64)
+
+
+def load_bound(traffic: Traffic, timing: DmaTiming) -> Floats:
+    """Cycles of a load."""
+    rate = np.full(len(traffic.places), issue_rate(traffic.span_bytes, timing))
+    return timing.start_load.value + _clusters_bound(traffic, rate, timing)
+
+
+def store_bound(traffic: Traffic, timing: DmaTiming, partial: npt.NDArray[np.bool_]) -> Floats:
+    """Cycles of a store.
+
+    A piece below a line is written in part: it holds the engine (`partial_write_64` at least), or joins the one before it, which then
+    lies right before it and is followed at the near rate. An engine with any partial line pays `partial_write_tail` once.
+
+    Args:
+        partial: where every engine writes some line in part.
+    """
+    far = issue_rate(traffic.span_bytes, timing)
+    held = max(far, min(timing.partial_write_64.value, timing.partial_write_8.value))
+    near = np.where(traffic.run_bytes < timing.near_distance.value, timing.issue_near.value, far)
+    short = traffic.run_bytes < RNGD.request_bytes
+    rate = np.where(short, np.minimum(held, np.maximum(near, far) + timing.partial_write_join.value), far)
+    tail = np.where(short | partial, timing.partial_write_tail.value, 0.0)
+    return np.asarray(timing.start_store.value + _clusters_bound(traffic, rate, timing) + tail, dtype=np.float64)
+
+
+def shared_line_bound(pieces: Floats, timing: DmaTiming) -> Floats:
+    """Cycles of a store with `pieces` pieces below 8 bytes in one line: they are written one at a time, all engines together."""
+    return np.asarray(
+        timing.start_store.value + pieces * (timing.sub_word_piece.value + timing.sub_word_queue.value * pieces), dtype=np.float64
+    )
+
+
+def issue_rate(span_bytes: int, timing: DmaTiming) -> float:
+    """Least cycles a line: packets of a small tensor are never far enough apart for the cheaper classes (VT-020, VT-021)."""
+    near, middle = timing.issue_near.value, timing.issue_mid.value
+    if span_bytes <= timing.near_distance.value:
+        return near
+    if span_bytes <= timing.mid_distance.value:
+        return min(middle, near)
+    return min(timing.issue_far.value, middle, near)
+
+
+def _clusters_bound(traffic: Traffic, rate: Floats, timing: DmaTiming) -> Floats:
+    """The slower of the first and the last cluster, without startup and tail."""
+    first = _cluster_bound(traffic, traffic.first_bytes, rate, timing, 0)
+    last = _cluster_bound(traffic, traffic.last_bytes, rate, timing, RNGD.clusters_per_chip - 1)
+    return np.where(traffic.last_bytes > 0, np.maximum(first, last), first)
+
+
+def _cluster_bound(traffic: Traffic, moved_bytes: Floats, rate: Floats, timing: DmaTiming, cluster: int) -> Floats:
+    lines = np.maximum(1.0, traffic.lines(moved_bytes))
+    skews = sorted(
+        max(timing.skew_engine.value * engine, timing.skew_cluster.value * cluster) for engine in range(RNGD.engines_per_cluster)
+    )
+    least = timing.latency.value + timing.port.value
+    longest = timing.max_packet.value / RNGD.request_bytes + _LINES_OF_A_PACKET  # lines of the last packet: they pass at the port's rate
+    lost = np.maximum(0.0, rate - timing.port.value) * np.minimum(lines - 1, longest - 1)
+    shared = []
+    for count in range(1, RNGD.engines_per_cluster + 1):
+        average = (sum(skews[:count]) + rate * lines) / count + least - rate - lost
+        usable = traffic.places >= count
+        shared.append(np.where(usable, np.maximum(average, skews[count - 1] + least), np.inf))
+    engines = np.minimum.reduce(shared)
+    ports = np.minimum(RNGD.engines_per_cluster * RNGD.dmns_per_engine, traffic.places)
+    port = timing.latency.value + timing.port.value * lines / ports
+    slices = least + timing.slice_gap.value * (lines / traffic.places - longest)
+    return np.asarray(np.maximum.reduce([engines, port, skews[0] + slices]), dtype=np.float64)
