@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from tcptune.cli.output import print_document
+from tcptune.cli.output import print_document, text_console
 from tcptune.exec.scheduling.schedule_json import read_schedule
 from tcptune.reports.schedule_analysis import Analysis, analyse
 
@@ -30,7 +29,7 @@ def command(
 
 def print_analysis(analysis: Analysis) -> None:
     """The same for a person; the longest gaps only."""
-    console = Console(highlight=False)
+    console = text_console()
     shares = _table("context", "busy cycles", "exclusive cycles")
     for share in analysis.shares:
         shares.add_row(share.resource, f"{share.busy:,}", f"{share.exclusive:,}")

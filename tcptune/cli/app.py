@@ -5,7 +5,9 @@ Only the module of the command that was asked for is imported, so that `tcptune 
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import io
 import os
 import signal
 import sys
@@ -17,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from tcptune.cli.output import note, print_error
-from tcptune.errors import TcptuneError
+from tcptune.errors import InputError, TcptuneError
 
 COMMANDS = ("search", "sweep", "report", "run", "export", "map", "explain", "validate", "cost", "analyse", "conformance")
 """Commands in the order of the help; each is a module of this package with a function ``command`` or, with subcommands, an ``app``."""
@@ -51,6 +53,7 @@ def build(names: Iterable[str]) -> typer.Typer:
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # plain text, which pastes well and reads the same in a pipe
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_options)  # also keeps the command's name on the line when only one is registered
@@ -63,9 +66,21 @@ def build(names: Iterable[str]) -> typer.Typer:
     return app
 
 
+def _no_command(name: str) -> InputError:
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
+    return InputError(f"there is no command {name[:60]!r}", hint=hint)
+
+
 def main() -> None:
     """Entry point: exit status 0 done, 1 the work failed, 2 unusable input, 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what the terminal cannot show, or bytes of arguments that are no text, must not end us
+            stream.reconfigure(errors="backslashreplace")
     asked = sys.argv[1:2]
+    if asked and asked[0] not in COMMANDS and not asked[0].startswith("-"):
+        print_error(_no_command(asked[0]))
+        sys.exit(InputError.exit_status)
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt while modules load just ends the process

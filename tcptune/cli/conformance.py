@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from rich.text import Text
 
-from tcptune.cli.output import print_document
-from tcptune.exec.conformance.runner import CaseResult, corpus_files, load_cases, run_case
+from tcptune.cli.output import print_document, text_console
+from tcptune.exec.conformance.runner import CaseResult, corpus_files, questions_in
 
 
 def command(
@@ -21,9 +22,9 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
     """Run the conformance corpus; exit status 1 if a case fails."""
-    cases = [(file.stem, case) for file in corpus_files(path) for case in load_cases(file) if str(case.get("id", "")).startswith(ids)]
+    questions = questions_in(corpus_files(path), ids)
     console = Console(stderr=True)
-    results = [run_case(case, stem) for stem, case in track(cases, "conformance", console=console, transient=True)]
+    results = [question.answer() for question in track(questions, "conformance", console=console, transient=True)]
     if json:
         print_document(document(results))
     else:
@@ -52,10 +53,10 @@ def document(results: list[CaseResult]) -> dict[str, Any]:
 
 def print_tables(results: list[CaseResult]) -> None:
     """Failures with their reason, then a line per chapter."""
-    console = Console()
+    console = text_console()
     for result in results:
         if result.outcome == "failed":
-            console.print(f"[bold]{result.id}[/bold]: {result.why}", highlight=False, markup=True)
+            console.print(Text.assemble((result.id, "bold"), f": {result.why}"), soft_wrap=True)
     table = Table("chapter", "total", "passed", "failed", "known", "score")
     for chapter, n in counts(results).items():
         table.add_row(chapter, str(n["total"]), str(n["passed"]), str(n["failed"]), str(n["known"]), f"{n['passed'] / n['total']:.1%}")

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from tcptune.cli.output import print_document
+from tcptune.cli.output import print_document, text_console
 from tcptune.errors import InputError
 from tcptune.exec.published_rows import Skipped, price_row
 from tcptune.exec.validate import error_summary
@@ -34,7 +33,7 @@ def command(
 
 def print_rows(document: dict[str, Any]) -> None:
     """A line per row, then the errors together."""
-    console = Console(highlight=False)
+    console = text_console()
     table = Table("row", "predicted cycles", "published cycles", "error")
     for row in document["rows"]:
         if "skipped" in row:

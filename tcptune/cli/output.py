@@ -6,13 +6,24 @@ import json
 import sys
 from typing import Any
 
+from rich.console import Console
+
 from tcptune.errors import TcptuneError
+
+_WIDTH_OF_FILES = 200
+"""Columns of tables that go to a file or a pipe, so that nothing is cut in what is pasted elsewhere."""
 
 
 def print_document(document: dict[str, Any]) -> None:
     """Prints `document` as the only thing on standard output."""
     json.dump(document, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def text_console() -> Console:
+    """Standard output for tables and lines: brackets are text (mappings have them), and files are as wide as the text needs."""
+    width = None if sys.stdout.isatty() else _WIDTH_OF_FILES
+    return Console(highlight=False, markup=False, emoji=False, width=width, soft_wrap=False)
 
 
 def print_error(error: TcptuneError) -> None:

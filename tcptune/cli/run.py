@@ -8,11 +8,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from tcptune.cli.kernel_file import load_kernel
-from tcptune.cli.output import print_document
+from tcptune.cli.output import print_document, text_console
 from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_checked
 from tcptune.exec.program.check import check_kernel
@@ -109,7 +108,7 @@ def checksum(data: np.ndarray[Any, Any], defined: np.ndarray[Any, Any]) -> str:
 
 def print_summary(name: str, compiled: Compiled | None, unscheduled: str, result: RunResult, verification: Verification | None) -> None:
     """What a person wants to see: verdict, makespan, the operations in order."""
-    console = Console(highlight=False)
+    console = text_console()
     if verification is None:
         console.print(f"{name}: legal; no oracle to compare with")
     else:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from tcptune.cli.output import print_document
+from tcptune.cli.output import print_document, text_console
 from tcptune.exec.validate import Validation, error_summary, validate
 
 _WORST_OPERATIONS = 10
@@ -61,7 +60,7 @@ def document(found: Validation) -> dict[str, Any]:
 
 def print_tables(found: Validation) -> None:
     """A row per kernel, then what the operations say together."""
-    console = Console(highlight=False)
+    console = text_console()
     table = Table("kernel", "published", "its order", "error", "our order", "error", title="makespans in cycles")
     for column in table.columns[1:]:
         column.justify = "right"

@@ -1,6 +1,6 @@
 """The working practice of the manual as data: evidence, comparisons, the tuning loop (ORACLE-010, TUNE-001 to TUNE-007).
 
-Reports and `explain` print these; the search keeps to them: one lever at a time, the rest fixed, correctness first.
+`tcptune explain` prints them under their rules (`points`); `tcptune analyse` names the diagnosis and lever of a schedule.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ PROTOCOL = ("type check", "oracle test", "baseline schedule", "change one lever"
 DIAGNOSIS = ("last interval", "its predecessor", "overlap of lanes", "one candidate change")
 """Steps from a timeline to a hypothesis (TUNE-003)."""
 
-LEVERS = {
-    "current resource is the bottleneck": "execution-engine path",
-    "avoidable serial work or ill-fitting reduction": "tile or split shape",
-    "limiting interval is movement or an address dependency": "mapping, padding or transfer boundary",
-}
+BUSY, SERIAL, MOVEMENT = (
+    "current resource is the bottleneck",
+    "avoidable serial work or ill-fitting reduction",
+    "limiting interval is movement or an address dependency",
+)
+"""Diagnoses of a schedule (TUNE-007)."""
+
+LEVERS = {BUSY: "execution-engine path", SERIAL: "tile or split shape", MOVEMENT: "mapping, padding or transfer boundary"}
 """Lever for each diagnosis (TUNE-007)."""
 
 NEXT_PATTERNS = (
@@ -56,3 +59,23 @@ NEXT_PATTERNS = (
 
 CONTEXTS = {"main": "device.main", "sub": "device.sub", "DMA": "device.tdma"}
 """Contexts the scheduler treats as independent streams, and their handles (SCHED-001)."""
+
+
+def points(rule_id: str) -> tuple[str, ...]:
+    """What the practice lists under a rule, a line each; empty for rules that list nothing.
+
+    >>> points("SCHED-001")
+    ('main: device.main', 'sub: device.sub', 'DMA: device.tdma')
+    """
+    evidence = tuple(f"{kind.name}: {'executes' if kind.executes else 'does not execute'} the kernel" for kind in EVIDENCE)
+    record = tuple(f"{field}: {'equal for both' if same else 'recorded'}" for field, same in COMPARISON_FIELDS.items())
+    listed = {
+        "ORACLE-010": evidence,
+        "TUNE-003": DIAGNOSIS,
+        "TUNE-004": record,
+        "TUNE-005": PROTOCOL,
+        "TUNE-007": tuple(f"{diagnosis}: change the {lever}" for diagnosis, lever in LEVERS.items()),
+        "KERNEL-019": NEXT_PATTERNS,
+        "SCHED-001": tuple(f"{context}: {handle}" for context, handle in CONTEXTS.items()),
+    }
+    return listed.get(rule_id, ())

@@ -20,6 +20,20 @@ class Mismatch(AssertionError):
     """The model and a corpus case disagree; the text says on what."""
 
 
+class Fields(dict[str, Any]):
+    """An object of a case; a field that it lacks is a mismatch in words, wherever it is looked up."""
+
+    def __missing__(self, key: str) -> Any:
+        raise Mismatch(f"the case misses the field {key!r} (an object of it has: {', '.join(map(str, self)) or 'nothing'})")
+
+
+def with_fields(raw: Any) -> Any:
+    """A JSON value whose objects are `Fields`."""
+    if isinstance(raw, dict):
+        return Fields({key: with_fields(value) for key, value in raw.items()})
+    return [with_fields(value) for value in raw] if isinstance(raw, list) else raw
+
+
 def cost(what: str) -> Callable[[Handler], Handler]:
     """Registers the handler of cost cases with this `what`."""
     return _register(COSTS, what)

@@ -5,16 +5,18 @@ A kind or a `what` that nothing can run counts as failed, never as skipped.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import tomllib
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tcptune.errors import InputError, TcptuneError
-from tcptune.exec.conformance.registry import COSTS, Case, Handler, Mismatch, find_table
+from tcptune.exec.conformance.registry import COSTS, Case, Handler, Mismatch, find_table, with_fields
 from tcptune.ir.files import read_json
 
 CHAPTERS = (
@@ -59,21 +61,28 @@ def known_issues() -> dict[str, str]:
 
 def _handler(case: Case) -> Handler:
     kinds = _kind_handlers()
-    kind = case.get("kind")
+    kind = case["kind"]
     if kind in ("cost", "table"):
-        what = str(case.get("what", ""))
+        what = str(case["what"])
         found = COSTS.get(what) if kind == "cost" else find_table(what)
         if found is None:
-            raise Mismatch(f"nothing answers the {kind} question {case.get('what')!r}")
+            raise Mismatch(f"nothing answers the {kind} question {what!r:.200}")
         return found
-    if kind not in kinds:
-        raise Mismatch(f"nothing runs cases of kind {kind!r}")
+    if not isinstance(kind, str) or kind not in kinds:
+        known = ", ".join([*kinds, "cost", "table"])
+        raise Mismatch(f"nothing runs cases of kind {kind!r:.60} (kinds: {known})")
     return kinds[kind]
 
 
-def run_case(case: Case, chapter: str = "") -> CaseResult:
-    """Runs one case; a crash of the model is a failure with its place, not an exception."""
-    case_id = str(case.get("id", "?"))
+def run_case(raw: Any, chapter: str = "", place: int = 0) -> CaseResult:
+    """Runs one case; a crash of the model is a failure with its place, not an exception.
+
+    `place` is where the case stands in its file; it names cases that have no id.
+    """
+    if not isinstance(raw, dict):
+        return CaseResult(f"{chapter}[{place}]", chapter, "failed", f"a case is an object, got {raw!r:.60}")
+    case: Case = with_fields(raw)
+    case_id = str(case.get("id", f"{chapter}[{place}]"))
     try:
         _handler(case)(case)
     except Mismatch as error:
@@ -89,8 +98,9 @@ def run_case(case: Case, chapter: str = "") -> CaseResult:
         TypeError,
         ValueError,
     ) as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        outcome, why = "failed", f"crash: {type(error).__name__}: {error} at {Path(place.filename).name}:{place.lineno}"
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        why = f"a field has a value that nothing can use ({type(error).__name__}: {error!s:.300} at {Path(at.filename).name}:{at.lineno})"
+        outcome = "failed"
     else:
         return CaseResult(case_id, chapter, "passed")
     if case_id in known_issues():
@@ -115,22 +125,66 @@ def corpus_files(path: Path | None = None) -> list[Path]:
     raise InputError(f"no conformance cases in {', '.join(str(p) for p in places)}")
 
 
-def load_cases(file: Path) -> list[Case]:
-    """Cases of one file.
+def load_cases(file: Path) -> list[Any]:
+    """Cases of one file; what is no object among them is for `run_case` to refuse.
 
     Raises:
         InputError: not JSON, or no list of cases in it.
     """
     document = read_json(file)
     cases = document.get("cases") if isinstance(document, dict) else None
-    if not isinstance(cases, list) or not all(isinstance(c, dict) for c in cases):
-        raise InputError(f"{file} holds no list of cases")
+    if not isinstance(cases, list):
+        raise InputError(f"{file} holds no list of cases", hint='the form is {"cases": [{"id": …, "kind": …}, …]}')
     return cases
 
 
-def run_corpus(files: Iterable[Path], ids: str = "") -> Iterator[CaseResult]:
-    """Runs every case whose id starts with `ids`."""
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A case of the corpus with where it stands; `unread` says why its whole file could not be read."""
+
+    chapter: str
+    place: int
+    case: Any
+    unread: str = ""
+
+    @property
+    def id(self) -> str:
+        """The case's id, or the name of its file and its place there."""
+        if self.unread:
+            return self.chapter
+        return str(self.case.get("id", "")) if isinstance(self.case, dict) else f"{self.chapter}[{self.place}]"
+
+    def answer(self) -> CaseResult:
+        """Runs the case; of a file that cannot be read, its failure."""
+        if self.unread:
+            return CaseResult(self.id, self.chapter, "failed", self.unread)
+        return run_case(self.case, self.chapter, self.place)
+
+
+def questions_in(files: Sequence[Path], ids: str = "") -> list[Question]:
+    """Every case whose id starts with `ids`; a file among several that cannot be read is one that fails.
+
+    Raises:
+        InputError: a single file that cannot be read, or no case has such an id.
+    """
+    found: list[Question] = []
     for file in files:
-        for case in load_cases(file):
-            if str(case.get("id", "")).startswith(ids):
-                yield run_case(case, file.stem)
+        try:
+            cases = load_cases(file)
+        except InputError as error:
+            if len(files) == 1:
+                raise
+            found.append(Question(file.stem, 0, None, error.message))
+            continue
+        found.extend(Question(file.stem, place, case) for place, case in enumerate(cases))
+    chosen = [question for question in found if question.id.startswith(ids)]
+    if ids and not chosen:
+        near = difflib.get_close_matches(ids, [question.id for question in found], n=3, cutoff=0.3)
+        raise InputError(f"no case has an id that starts with {ids[:60]!r}", hint=f"ids like it: {', '.join(near)}" if near else None)
+    return chosen
+
+
+def run_corpus(files: Sequence[Path], ids: str = "") -> Iterator[CaseResult]:
+    """Runs every case whose id starts with `ids`; see `questions_in`."""
+    for question in questions_in(files, ids):
+        yield question.answer()
