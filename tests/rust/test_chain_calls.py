@@ -65,7 +65,7 @@ def _round_trip(axes: Axes, element: DType | None, ops: tuple[Op, ...]) -> tuple
     module = Module(source, axes)
     for item in source.root.children:
         if item.type == "type_item":
-            module.aliases[source.text_of(item.child_by_field_name("name"))] = item.child_by_field_name("type")
+            module.aliases.add(source.text_of(item.child_by_field_name("name")), item, item)
     body = source.root.children[-1].child_by_field_name("body")
     root, links = chain_of(source, body.named_children[0].named_children[0])
     assert source.text_of(root) == "stream"

@@ -55,7 +55,7 @@ BROKEN = {
     "unknown variable": ("begin(x_dm.view())", "begin(z_dm.view())", "z_dm", "RUST-005"),
     "missing argument": ("(LaneMode::Interleaved)", "()", "contract_lane", "RUST-006"),
     "wrong enumeration": ("LaneMode::Interleaved", "TagMode::Zero", "TagMode::Zero", "RUST-006"),
-    "branch in the body": ("    let x_dm", "    if ready {}\n    let x_dm", "if ready", "RUST-008"),
+    "branch in the body": ("    let x_dm", "    if ready {}\n    let x_dm", "ready {}", "RUST-008"),
     "no device function": ("#[device(chip = 1)]\n", "", "use", "RUST-010"),
     "unit not a context": ("result.to_hbm(&mut device.tdma)", "result.to_hbm(&mut device)", "&mut device)", "RUST-006"),
     "engine rule": (
@@ -76,8 +76,8 @@ def test_an_offence_is_named_with_rule_line_and_column(what: str) -> None:
     text = DOT.replace(old, new, 1)
     error = _refusal(text)
     assert error.rule == rule_id
-    assert (error.place.line, error.place.column) == _place_of(text, offence)
-    assert f"error[{rule_id}]: kernel.rs:{error.place.line}:{error.place.column}: " in error.render()
+    assert (error.where.line, error.where.column) == _place_of(text, offence)
+    assert f"error[{rule_id}]: kernel.rs:{error.where.line}:{error.where.column}: " in error.render()
 
 
 def test_every_rust_rule_can_be_explained() -> None:

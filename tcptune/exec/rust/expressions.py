@@ -16,17 +16,29 @@ from tcptune.exec.rust.stream_types import dtype_after
 from tcptune.exec.rust.syntax.calls import Link, arguments_of, callee, chain_of, path_of, referent
 from tcptune.exec.rust.syntax.module import nearest
 from tcptune.exec.rust.syntax.signatures import STREAM_METHODS
-from tcptune.exec.rust.syntax.types import TensorHint
+from tcptune.exec.rust.syntax.types import TensorHint, TupleHint
 from tcptune.exec.rust.values import Context, Device, Index, Pending, Plan, Stream, Tensor, Tuple, Value, View, described
 from tcptune.ir.kernels.ops import BeginInterleaved, Commit, CommitView, Op, ToTrf, ToVrf
 from tcptune.ir.kernels.steps import TensorUnit
 from tcptune.ir.types import TIER_LEVELS
 
 _TIER_OF_END = {ToTrf: "Trf", ToVrf: "Vrf", Commit: "Dm"}
-_INDEX_NODES = ("integer_literal", "binary_expression", "type_cast_expression", "unary_expression", "scoped_identifier")
+_NUMBER_NODES = (
+    "integer_literal",
+    "float_literal",
+    "boolean_literal",
+    "binary_expression",
+    "type_cast_expression",
+    "unary_expression",
+    "scoped_identifier",
+)
+_WITHOUT_EFFECT = ("drop", "forget", "black_box")
 
 
-def evaluate(frame: Frame, node: Node, name: str | None, hint: TensorHint | None) -> Value:
+Hint = TensorHint | TupleHint | None
+
+
+def evaluate(frame: Frame, node: Node, name: str | None, hint: Hint) -> Value:
     """What an expression stands for; steps that it makes are emitted, the last under `name`.
 
     Raises:
@@ -34,14 +46,20 @@ def evaluate(frame: Frame, node: Node, name: str | None, hint: TensorHint | None
     """
     node = referent(node)
     root, links = chain_of(frame.source, node)
+    if links and root.type in (*_NUMBER_NODES, "identifier") and (constant := frame.constant(node)) is not None:
+        return constant
     value = _root(frame, root, name if not links else None, hint if not links else None)
     for position, link in enumerate(links):
         last = position == len(links) - 1
-        value = _follow(frame, value, link, name if last else None, hint if last else None)
+        value = _follow(frame, value, link, name if last else None, _tensor_hint(hint) if last else None)
     return value
 
 
-def _root(frame: Frame, node: Node, name: str | None, hint: TensorHint | None) -> Value:
+def _tensor_hint(hint: Hint) -> TensorHint | None:
+    return hint if isinstance(hint, TensorHint) else None
+
+
+def _root(frame: Frame, node: Node, name: str | None, hint: Hint) -> Value:
     node = referent(node)
     if node.type in ("identifier", "self"):
         return frame.variable(node)
@@ -50,10 +68,14 @@ def _root(frame: Frame, node: Node, name: str | None, hint: TensorHint | None) -
         return read_block(frame.inner(), block, name, hint)
     if node.type == "call_expression":
         return _call(frame, node, name, hint)
-    if node.type in _INDEX_NODES:
-        return Index(frame.index(node))
+    if node.type in _NUMBER_NODES:
+        return frame.constant(node) or Index(frame.index(node))
+    if node.type == "if_expression":
+        return _branch(frame, node, name, hint)
     if node.type == "tuple_expression":
-        return Tuple(tuple(frame.value(item) for item in node.named_children))
+        items = node.named_children
+        hints = [hint.part(i, len(items)) if hint is not None else None for i in range(len(items))]
+        return Tuple(tuple(frame.value(item, None, wanted) for item, wanted in zip(items, hints, strict=True)))
     if node.type == "unit_expression":
         return None
     if node.type == "return_expression":
@@ -64,8 +86,29 @@ def _root(frame: Frame, node: Node, name: str | None, hint: TensorHint | None) -
     raise frame.source.error(node, "RUST-008", f"{text!r} is not part of the subset")
 
 
-def _call(frame: Frame, node: Node, name: str | None, hint: TensorHint | None) -> Value:
-    """``helper(device, &x)`` or ``DmTensor::new()``."""
+def _branch(frame: Frame, node: Node, name: str | None, hint: Hint) -> Value:
+    """The branch of an ``if`` that is taken; the condition must be known when the kernel is read."""
+    condition = node.child_by_field_name("condition")
+    truth = frame.constants.value(condition) if condition is not None else None
+    if not isinstance(truth, bool):
+        raise frame.source.error(
+            condition or node,
+            "RUST-008",
+            "the condition of an `if` is not known when the kernel is read",
+            hint="constants, axis sizes and variables of unrolled loops are",
+        )
+    taken = frame.constants.branch(node)
+    if taken is None:
+        return None
+    block = taken.named_children[-1] if taken.type == "else_clause" else taken
+    return _branch(frame, block, name, hint) if block.type == "if_expression" else read_block(frame.inner(), block, name, hint)
+
+
+def _call(frame: Frame, node: Node, name: str | None, hint: Hint) -> Value:
+    """``helper(device, &x)``, ``DmTensor::new()`` or the call of a `const fn`."""
+    constant = frame.constant(node)
+    if constant is not None:
+        return constant
     function, types = callee(node)
     path = path_of(frame.source, function) if function is not None else ()
     if function is None or not path:
@@ -73,10 +116,12 @@ def _call(frame: Frame, node: Node, name: str | None, hint: TensorHint | None) -
     if len(path) == 2 and path[1] == "new" and path[0] in ("DmTensor", "HbmTensor"):
         head = function.child_by_field_name("path")
         given = frame.types.tensor(head) if head is not None and head.type.startswith("generic_type") else None
-        return _new(frame, node, path[0].removesuffix("Tensor"), name, given or hint)
-    helper = frame.module.functions.get(path[-1])
+        return _new(frame, node, path[0].removesuffix("Tensor"), name, given or _tensor_hint(hint))
+    if path[-1] in _WITHOUT_EFFECT and frame.module.functions.find(path[-1], node.start_byte) is None:
+        return None
+    helper = frame.module.functions.find(path[-1], node.start_byte)
     if helper is None:
-        names = [n for n, f in frame.module.functions.items() if f.chips is None and n != "main"]
+        names = [f.name for f in frame.module.functions.values() if f.chips is None and f.name != "main"]
         raise frame.source.error(
             function, "RUST-005", f"there is no function {'::'.join(path)!r} in this file", hint=nearest(path[-1], names)
         )
@@ -163,7 +208,11 @@ def _stream(frame: Frame, stream: Stream, link: Link, name: str | None, hint: Te
 
 def _reader(frame: Frame) -> CallReader:
     return CallReader(
-        frame.types, lambda node: frame.tensor(node, "a register tensor").name, frame.is_sub, lambda node: _destination(frame, node)
+        frame.types,
+        lambda node: frame.tensor(node, "a register tensor").name,
+        frame.is_sub,
+        lambda node: _destination(frame, node),
+        frame.number,
     )
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tree_sitter import Node
 
 from tcptune.exec.rust.emit import Emitter
 from tcptune.exec.rust.syntax.calls import path_of, referent
+from tcptune.exec.rust.syntax.constants import Constants, Number
 from tcptune.exec.rust.syntax.index import Linear, read_index
 from tcptune.exec.rust.syntax.module import Module, nearest
 from tcptune.exec.rust.syntax.source import Source
-from tcptune.exec.rust.syntax.types import TensorHint, TypeReader
-from tcptune.exec.rust.values import Context, Index, Pending, Tensor, Value, View, described
+from tcptune.exec.rust.syntax.types import TensorHint, TupleHint, TypeReader
+from tcptune.exec.rust.values import Context, Index, Pending, Scalar, Tensor, Value, View, described
 
 CONTEXTS = ("main", "sub", "tdma", "pdma")
 
@@ -25,14 +26,20 @@ class Frame:
     Attributes:
         evaluate: the reader of expressions, given the name and type that the result should have.
         depth: nesting of helper calls.
+        outer: the block of the same function around this one.
+        loops: kept loops around this block.
+        declared: variables that are bound in this block.
     """
 
     module: Module
     types: TypeReader
     emitter: Emitter
-    evaluate: Callable[[Frame, Node, str | None, TensorHint | None], Value]
+    evaluate: Callable[[Frame, Node, str | None, TensorHint | TupleHint | None], Value]
     variables: dict[str, Value] = field(default_factory=dict)
     depth: int = 0
+    outer: Frame | None = None
+    loops: int = 0
+    declared: set[str] = field(default_factory=set)
 
     @property
     def source(self) -> Source:
@@ -40,11 +47,54 @@ class Frame:
 
     def inner(self) -> Frame:
         """A scope that sees these variables; what it declares ends with it."""
-        return Frame(self.module, self.types, self.emitter, self.evaluate, dict(self.variables), self.depth)
+        return Frame(self.module, self.types, self.emitter, self.evaluate, dict(self.variables), self.depth, self, self.loops)
 
-    def value(self, node: Node, name: str | None = None, hint: TensorHint | None = None) -> Value:
+    def value(self, node: Node, name: str | None = None, hint: TensorHint | TupleHint | None = None) -> Value:
         """What an expression stands for; `name` is for a tensor it makes, `hint` its type."""
         return self.evaluate(self, node, name, hint)
+
+    @property
+    def constants(self) -> Constants:
+        """Reader of constant expressions that knows the variables of this function."""
+        return replace(self.types.constants, variable=self.number)
+
+    def number(self, name: str) -> Number | None:
+        """The value of a variable or constant type parameter that holds a known number; None for others."""
+        value = self.variables.get(name)
+        if isinstance(value, Scalar):
+            return value.value
+        if isinstance(value, Index):
+            return value.value.constant if not value.value.terms else None
+        bound = self.types.parameters.get(name)
+        return bound if isinstance(bound, int) and name not in self.variables else None
+
+    def constant(self, node: Node) -> Index | Scalar | None:
+        """The value of a constant expression; None for others."""
+        value = self.constants.value(node)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return Index(Linear(value))
+        return None if value is None else Scalar(value)
+
+    def assign(self, name: str, value: Value) -> None:
+        """Gives a variable of this or a surrounding block another value."""
+        frame: Frame | None = self
+        while frame is not None:
+            frame.variables[name] = value
+            frame = frame.outer if name not in frame.declared else None
+
+    def is_own(self, name: str) -> bool:
+        """Whether a variable was bound inside the innermost loop that is kept."""
+        frame: Frame | None = self
+        while frame is not None and frame.loops == self.loops:
+            if name in frame.declared:
+                return True
+            frame = frame.outer
+        return False
+
+    def declare(self, name: str, value: Value) -> None:
+        """Binds a variable in this block."""
+        self.declared.add(name)
+        self.variables[name] = value
 
     def variable(self, node: Node) -> Value:
         """The value of a variable.
@@ -55,8 +105,9 @@ class Frame:
         name = self.source.text_of(node)
         if name in self.variables:
             return self.variables[name]
-        if name in self.module.constants:
-            return Index(Linear(self.module.constants[name]))
+        constant = self.constant(node)
+        if constant is not None:
+            return constant
         raise self.source.error(node, "RUST-005", f"there is no variable {name!r}", hint=nearest(name, list(self.variables)))
 
     def tensor(self, node: Node, what: str = "a tensor") -> Tensor:
@@ -92,12 +143,15 @@ class Frame:
 
     def index(self, node: Node) -> Linear:
         """An index expression in loop variables."""
+        constant = self.constant(node)
+        if isinstance(constant, Index):
+            return constant.value
         return read_index(self.source, node, self._index_name)
 
     def _index_name(self, node: Node) -> Linear:
         path = path_of(self.source, node)
         if len(path) == 2 and path[1] == "SIZE":
-            size = self.types.size_of(path[0])
+            size = self.types.size_of(path[0], node.start_byte)
             if size is not None:
                 return Linear(size)
             known = [*self.module.axes, *self.module.aliases]
@@ -105,7 +159,4 @@ class Frame:
         value = self.variable(node) if len(path) == 1 else None
         if isinstance(value, Index):
             return value.value
-        bound = self.types.parameters.get(path[0]) if len(path) == 1 else None
-        if isinstance(bound, int):
-            return Linear(bound)
         raise self.source.error(node, "RUST-007", f"{self.source.text_of(node)!r} is no index known when the kernel is read")

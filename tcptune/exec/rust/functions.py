@@ -7,7 +7,7 @@ from tree_sitter import Node
 from tcptune.exec.rust.frame import Frame
 from tcptune.exec.rust.statements import read_block
 from tcptune.exec.rust.syntax.module import Function
-from tcptune.exec.rust.syntax.types import TensorHint, TypeArgument, TypeReader
+from tcptune.exec.rust.syntax.types import TensorHint, TupleHint, TypeArgument, TypeReader, parameter_names
 from tcptune.exec.rust.values import Context, Device, Pending, RuntimeIndex, Tensor, Value, View
 from tcptune.ir.types import DType
 
@@ -38,10 +38,10 @@ def parameters_of(frame: Frame, function: Function) -> list[Parameter]:
     return [Parameter(frame, node) for node in (nodes.named_children if nodes is not None else ()) if node.type == "parameter"]
 
 
-def returned(function: Function, types: TypeReader) -> TensorHint | None:
-    """The tensor type that a function returns, None if it returns nothing or several."""
+def returned(function: Function, types: TypeReader) -> TensorHint | TupleHint | None:
+    """The tensor type, or tuple of them, that a function returns; None if it returns something else."""
     node = function.node.child_by_field_name("return_type")
-    return None if node is None else types.tensor(node)
+    return None if node is None else types.hint(node)
 
 
 def call_function(
@@ -51,7 +51,7 @@ def call_function(
     types: tuple[Node, ...] | None,
     arguments: tuple[Node, ...],
     name: str | None,
-    hint: TensorHint | None,
+    hint: TensorHint | TupleHint | None,
 ) -> Value:
     """The value of a helper function, its body read with these arguments.
 
@@ -60,7 +60,7 @@ def call_function(
     """
     if frame.depth >= MAX_CALL_DEPTH:
         raise frame.source.error(at, "RUST-008", f"calls nest deeper than {MAX_CALL_DEPTH}: {function.name!r} calls itself")
-    inner = Frame(frame.module, TypeReader(frame.module, {}), frame.emitter, frame.evaluate, {}, frame.depth + 1)
+    inner = Frame(frame.module, TypeReader(frame.module, {}), frame.emitter, frame.evaluate, {}, frame.depth + 1, None, frame.loops)
     parameters = parameters_of(inner, function)
     if len(parameters) != len(arguments):
         raise frame.source.error(at, "RUST-006", f"{function.name} takes {len(parameters)} arguments, got {len(arguments)}")
@@ -68,7 +68,7 @@ def call_function(
     inner.types.parameters = _type_parameters(frame, function, at, types, parameters, values)
     inner.types.unbound = frozenset(_generic_names(frame, function)) - inner.types.parameters.keys()
     for parameter, value, node in zip(parameters, values, arguments, strict=True):
-        inner.variables[parameter.name] = _passed(inner, parameter, value, frame, node)
+        inner.declare(parameter.name, _passed(inner, parameter, value, frame, node))
     body = function.node.child_by_field_name("body")
     if body is None:
         raise frame.source.error(at, "RUST-008", f"function {function.name} has no body")
@@ -115,14 +115,7 @@ def _type_parameters(
 def _generic_names(frame: Frame, function: Function) -> list[str]:
     """Names of the type and constant parameters, lifetimes left out."""
     node = function.node.child_by_field_name("type_parameters")
-    names = []
-    for child in node.named_children if node is not None else ():
-        if child.type in ("lifetime", "lifetime_parameter"):
-            continue
-        name = child.child_by_field_name("name") or child.child_by_field_name("left") or child
-        if name.type != "lifetime":
-            names.append(frame.source.text_of(name))
-    return names
+    return [] if node is None else parameter_names(frame.source, node)
 
 
 def _unify(frame: Frame, parameter: Parameter, tensor: Tensor, open_names: list[str], bound: dict[str, TypeArgument]) -> None:

@@ -192,7 +192,7 @@ def _asymmetric(kind: type[AsymmetricChipSlice] | type[AsymmetricClusterSlice]) 
         context, indices = _arity(frame, link, 2, "&mut device.sub, &[0, 1]")
         axis, output = _pair_of_types(frame, link)
         let = frame.emitter.fresh(name or source.name, "slice")
-        step = kind(let, source.name, axis, output, integers(frame.module, indices, "the index list"), frame.context(context))
+        step = kind(let, source.name, axis, output, integers(frame.constants, indices, "the index list"), frame.context(context))
         frame.emitter.add(step, link.node)
         return Tensor(let, "Dm", source.dtype, {**(source.levels or {}), "element": output})
 
@@ -211,7 +211,7 @@ def _hbm_chip_shuffle(frame: Frame, source: Tensor, link: Link, name: str | None
     context, sources = _arity(frame, link, 2, "&mut device.tdma, &[1, 2, 3, 0]")
     let = frame.emitter.fresh(name or source.name, "hbm")
     frame.emitter.add(
-        HbmChipShuffle(let, source.name, integers(frame.module, sources, "the source list"), frame.context(context)), link.node
+        HbmChipShuffle(let, source.name, integers(frame.constants, sources, "the source list"), frame.context(context)), link.node
     )
     return Tensor(let, "Hbm", source.dtype, source.levels)
 
@@ -325,11 +325,11 @@ def _plan_step(frame: Frame, receiver: Tensor | View | Plan, source: Tensor, lin
         entry = PlanEntry(link.name)
     elif link.name == "chip_shuffle":
         (sources,) = _arity(frame, link, 1, "[1, 2, 3, 0]")
-        entry = PlanEntry(link.name, sources=integers(frame.module, sources, "the source list"))
+        entry = PlanEntry(link.name, sources=integers(frame.constants, sources, "the source list"))
     else:
         (indices,) = _arity(frame, link, 1, "[0, 1]")
         axis, output = _pair_of_types(frame, link)
-        entry = PlanEntry(link.name, axis=axis, output=output, indices=integers(frame.module, indices, "the index list"))
+        entry = PlanEntry(link.name, axis=axis, output=output, indices=integers(frame.constants, indices, "the index list"))
     return Plan(source, (*(receiver.entries if isinstance(receiver, Plan) else ()), entry))
 
 

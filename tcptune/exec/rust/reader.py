@@ -12,7 +12,8 @@ from tcptune.exec.rust.expressions import evaluate
 from tcptune.exec.rust.frame import Frame
 from tcptune.exec.rust.functions import Parameter, is_runtime_integer, parameters_of, returned, runtime_integer
 from tcptune.exec.rust.statements import read_block
-from tcptune.exec.rust.syntax.module import Function, Module, read_module
+from tcptune.exec.rust.syntax.items import read_module
+from tcptune.exec.rust.syntax.module import Function, Module
 from tcptune.exec.rust.syntax.source import Source
 from tcptune.exec.rust.syntax.types import TypeReader
 from tcptune.exec.rust.values import Device, Pending, Tensor, Tuple, Value
@@ -77,7 +78,7 @@ def _read(source: Source, function: str | None) -> RustKernel:
         inputs,
         steps,
         _outputs(frame, device, result),
-        device.chips or 1,
+        device.chips or _chips(inputs),
         module.notes.get(("oracle", "")),
         _tolerance(module),
     )
@@ -85,16 +86,21 @@ def _read(source: Source, function: str | None) -> RustKernel:
     return RustKernel(kernel, emitter.spans, tuple(emitter.annotations), parameters, source)
 
 
+def _chips(inputs: tuple[KernelInput, ...]) -> int:
+    """Chips of a function without the attribute: as many as the tensors that it is called with lie on."""
+    return max((entry.type.chip.size for entry in inputs if entry.type.tier != "Host"), default=1)
+
+
 def _inputs(frame: Frame, device: Function) -> tuple[KernelInput, ...]:
     """The tensors that the device function is called with; the device itself is no input."""
     parameters = parameters_of(frame, device)
     if not parameters or not parameters[0].is_device:
         raise frame.source.error(device.node, "RUST-010", f"the first parameter of {device.name} is the device", hint="device: &mut Device")
-    frame.variables[parameters[0].name] = Device()
+    frame.declare(parameters[0].name, Device())
     inputs: list[KernelInput] = []
     for parameter in parameters[1:]:
         if is_runtime_integer(parameter):
-            frame.variables[parameter.name] = runtime_integer(parameter)
+            frame.declare(parameter.name, runtime_integer(parameter))
             continue
         inputs.append(_input(frame, parameter))
     return tuple(inputs)
@@ -111,7 +117,7 @@ def _input(frame: Frame, parameter: Parameter) -> KernelInput:
             hint="&HbmTensor<D, Chip, Element>",
         )
     name = frame.emitter.fresh(parameter.name)
-    frame.variables[parameter.name] = Tensor.of(name, hint)
+    frame.declare(parameter.name, Tensor.of(name, hint))
     notes = frame.module.notes
     values = notes.get(("values", parameter.name))
     with frame.source.at(parameter.node):

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tree_sitter import Node
 
-from tcptune.exec.rust.frame import Frame
+from tcptune.exec.rust.frame import CONTEXTS, Frame
 from tcptune.exec.rust.memory_calls import bind_tile
-from tcptune.exec.rust.syntax.calls import Link
+from tcptune.exec.rust.syntax.calls import Link, chain_of, referent
 from tcptune.exec.rust.syntax.index import Linear
-from tcptune.exec.rust.syntax.types import TensorHint
-from tcptune.exec.rust.values import Index, RuntimeIndex, Tuple, Value, View
+from tcptune.exec.rust.syntax.literals import integer
+from tcptune.exec.rust.syntax.module import nearest
+from tcptune.exec.rust.syntax.types import TensorHint, TupleHint
+from tcptune.exec.rust.values import Context, Device, Index, RuntimeIndex, Tuple, Value, View, described
 from tcptune.ir.kernels.steps import RuntimeCount
 
+MAX_WRITTEN_OUT = 4096
+"""Most iterations of an unrolled loop whose iterations differ."""
+
 _COMMENTS = ("line_comment", "block_comment")
-_NO_EFFECT = ("assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "println", "axes")
+_NO_EFFECT = ("assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "println", "axes")
 _ITEMS = ("type_item", "function_item", "use_declaration", "const_item", "empty_statement", "attribute_item", "inner_attribute_item")
 
 
-def read_block(frame: Frame, block: Node, name: str | None = None, hint: TensorHint | None = None) -> Value:
-    """Reads the statements of a block; its value is that of the final expression, if it has one.
+def read_block(frame: Frame, block: Node, name: str | None = None, hint: TensorHint | TupleHint | None = None) -> Value:
+    """Reads the statements of a block; its value is that of the final expression (or final ``return``), if it has one.
 
     Raises:
         RustError: RUST-008, a statement is not part of the subset.
@@ -28,6 +35,9 @@ def read_block(frame: Frame, block: Node, name: str | None = None, hint: TensorH
         last = position == len(children) - 1
         if node.type in _ITEMS:
             continue
+        result = _result(frame, node) if last else None
+        if result is not None:
+            return frame.value(result, name, hint)
         if node.type == "let_declaration":
             _let(frame, node)
         elif node.type == "expression_statement":
@@ -43,10 +53,21 @@ def read_block(frame: Frame, block: Node, name: str | None = None, hint: TensorH
     return None
 
 
+def _result(frame: Frame, node: Node) -> Node | None:
+    """The value of a block in its final statement: what it returns, or an ``if`` or block without ``;``."""
+    inner = node.named_children[0] if node.type == "expression_statement" and node.named_child_count else node
+    if inner.type == "return_expression":
+        return inner.named_children[0] if inner.named_child_count else None
+    is_value = inner.type in ("if_expression", "block", "unsafe_block") and not frame.source.text_of(node).endswith(";")
+    return inner if is_value else None
+
+
 def _expression(frame: Frame, node: Node) -> None:
     inner = node.named_children[0]
     if inner.type == "for_expression":
         _loop(frame, inner)
+    elif inner.type == "assignment_expression":
+        _assign(frame, inner)
     elif inner.type == "macro_invocation" and _without_effect(frame, inner):
         return
     else:
@@ -58,17 +79,33 @@ def _without_effect(frame: Frame, node: Node) -> bool:
     return macro is not None and frame.source.text_of(macro) in _NO_EFFECT
 
 
+def _assign(frame: Frame, node: Node) -> None:
+    """``acc = …;`` gives a variable another value; in a kept loop that would have to hold for every iteration at once."""
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    if left is None or right is None or left.type != "identifier":
+        raise frame.source.error(node, "RUST-008", "only variables are assigned", hint="write tensors through view_mut()")
+    name = frame.source.text_of(left)
+    frame.variable(left)
+    if frame.loops and not frame.is_own(name):
+        message = f"{name!r} changes from iteration to iteration of a loop that is kept"
+        raise frame.source.error(node, "RUST-008", message, hint="mark the loop with #[unroll], or write through view_mut()")
+    frame.assign(name, frame.value(right, name))
+
+
 def _let(frame: Frame, node: Node) -> None:
     pattern, value_node, annotation = (node.child_by_field_name(field) for field in ("pattern", "value", "type"))
     if pattern is None or value_node is None:
         raise frame.source.error(node, "RUST-008", "a binding needs a value")
-    hint = frame.types.tensor(annotation) if annotation is not None else None
+    hint = frame.types.hint(annotation) if annotation is not None else None
+    if pattern.type == "struct_pattern":
+        _contexts(frame, pattern, frame.value(referent(value_node)))
+        return
     names = _names(frame, pattern)
-    if len(names) == 1:
+    if pattern.type != "tuple_pattern":
         value = _bound(frame, frame.value(value_node, names[0] if names[0] != "_" else None, hint), value_node, names[0])
         _bind(frame, names[0], value)
         return
-    value = frame.value(value_node)
+    value = frame.value(value_node, None, hint)
     if not isinstance(value, Tuple) or len(value.items) != len(names):
         raise frame.source.error(pattern, "RUST-006", f"the value has not {len(names)} parts")
     for part, item in zip(names, value.items, strict=True):
@@ -85,7 +122,8 @@ def _bound(frame: Frame, value: Value, node: Node, name: str) -> Value:
 def _names(frame: Frame, pattern: Node) -> list[str]:
     """The names that a pattern binds."""
     if pattern.type == "tuple_pattern":
-        return [name for part in pattern.named_children for name in _names(frame, part)]
+        parts = [c for c in pattern.children if c.is_named or c.type == "_"]
+        return [name for part in parts if part.type not in _COMMENTS for name in _names(frame, part)]
     if pattern.type in ("mut_pattern", "ref_pattern"):
         return _names(frame, pattern.named_children[-1])
     text = frame.source.text_of(pattern)
@@ -96,7 +134,30 @@ def _names(frame: Frame, pattern: Node) -> list[str]:
 
 def _bind(frame: Frame, name: str, value: Value) -> None:
     if name != "_":
-        frame.variables[name] = value
+        frame.declare(name, value)
+
+
+def _contexts(frame: Frame, pattern: Node, value: Value) -> None:
+    """``let Device { main, tdma: dma, .. } = device``: the contexts as variables."""
+    if not isinstance(value, Device):
+        raise frame.source.error(pattern, "RUST-008", f"{described(value)} has no fields to take apart")
+    for part in pattern.named_children:
+        if part.type != "field_pattern":
+            continue
+        field, inner = part.child_by_field_name("name"), part.child_by_field_name("pattern")
+        name = frame.source.text_of(field) if field is not None else ""
+        if name not in CONTEXTS:
+            raise frame.source.error(part, "RUST-002", f"the device has no field {name!r}", hint=nearest(name, list(CONTEXTS)))
+        _bind(frame, name if inner is None else _names(frame, inner)[0], Context(name))
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The values that a loop's variable takes: ``first + step * i``."""
+
+    first: int
+    step: int
+    count: int | RuntimeCount
 
 
 def _loop(frame: Frame, node: Node) -> None:
@@ -105,17 +166,67 @@ def _loop(frame: Frame, node: Node) -> None:
     if pattern is None or value is None or body is None:
         raise frame.source.error(node, "RUST-001", "this loop is incomplete")
     names = _names(frame, pattern)
-    while value.type == "parenthesized_expression":
-        value = value.named_children[0]
-    if value.type != "range_expression" or len(names) != 1:
-        raise frame.source.error(value, "RUST-007", "a loop runs over a range", hint="for g in 0..Group::SIZE")
-    first, count = _range(frame, value)
+    if len(names) != 1:
+        raise frame.source.error(pattern, "RUST-007", "a loop runs over a range", hint="for g in 0..Group::SIZE")
+    values, unrolled = _values(frame, value), _is_unrolled(frame, node)
+    if unrolled and isinstance(values.count, int) and _differs_by_iteration(body):
+        _write_out(frame, node, names[0], values)
+        return
     inner = frame.inner()
+    inner.loops += 1
     var = frame.emitter.fresh(names[0] if names[0] != "_" else "i")
-    inner.variables[names[0]] = Index(Linear(first, ((var, 1),)))
+    inner.declare(names[0], Index(Linear(values.first, ((var, values.step),))))
     frame.emitter.open_loop(node)
     read_block(inner, body)
-    frame.emitter.close_loop(var, count, _is_unrolled(frame, node))
+    frame.emitter.close_loop(var, values.count, unrolled)
+
+
+def _differs_by_iteration(body: Node) -> bool:
+    """Whether an iteration may do other steps than the one before: it branches or assigns variables."""
+    pending = [body]
+    while pending:
+        node = pending.pop()
+        if node.type in ("if_expression", "assignment_expression", "continue_expression"):
+            return True
+        pending.extend(node.named_children)
+    return False
+
+
+def _write_out(frame: Frame, node: Node, name: str, values: _Range) -> None:
+    """Reads the body of an unrolled loop once an iteration, its variable being a constant."""
+    body = node.child_by_field_name("body")
+    if body is None or not isinstance(values.count, int) or values.count > MAX_WRITTEN_OUT:
+        raise frame.source.error(node, "RUST-007", f"a loop of {values.count} iterations is too long to be written out")
+    for turn in range(values.count):
+        inner = frame.inner()
+        inner.declare(name, Index(Linear(values.first + values.step * turn)))
+        read_block(inner, body)
+
+
+def _values(frame: Frame, node: Node) -> _Range:
+    """The values of ``0..n``, ``(0..n).rev()`` and ``(0..n).step_by(k)``."""
+    root, links = chain_of(frame.source, node)
+    while root.type == "parenthesized_expression":
+        root = root.named_children[0]
+    if root.type != "range_expression":
+        raise frame.source.error(node, "RUST-007", "a loop runs over a range", hint="for g in 0..Group::SIZE")
+    first, count = _range(frame, root)
+    values = _Range(first, 1, count)
+    for link in links:
+        values = _adapted(frame, values, link)
+    return values
+
+
+def _adapted(frame: Frame, values: _Range, link: Link) -> _Range:
+    count = values.count
+    arguments = link.arguments or ()
+    if link.name == "rev" and not arguments and isinstance(count, int):
+        return _Range(values.first + values.step * (count - 1), -values.step, count)
+    if link.name == "step_by" and len(arguments) == 1 and isinstance(count, int):
+        step = integer(frame.constants, arguments[0], "the step")
+        if step > 0:
+            return _Range(values.first, values.step * step, -(-count // step))
+    raise frame.source.error(link.node, "RUST-007", f"a loop has no {link.name!r} here", hint="0..n, (0..n).rev() or (0..n).step_by(k)")
 
 
 def _range(frame: Frame, node: Node) -> tuple[int, int | RuntimeCount]:

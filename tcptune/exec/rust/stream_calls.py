@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tree_sitter import Node
 
 from tcptune.exec.rust.syntax.calls import Link, path_of, referent
-from tcptune.exec.rust.syntax.literals import boolean, integer, number, variant
+from tcptune.exec.rust.syntax.constants import Constants, Number
+from tcptune.exec.rust.syntax.literals import boolean, integer, variant
 from tcptune.exec.rust.syntax.operands import read_guard, read_operand, read_tag_mode
 from tcptune.exec.rust.syntax.signatures import DIVISION, MULTIPLIERS, STREAM_METHODS, SWITCH_CONFIGS, Signature
 from tcptune.exec.rust.syntax.source import Source
@@ -28,12 +29,19 @@ class CallReader:
         tensor: name of the kernel's tensor that an argument refers to.
         is_sub: whether an argument is ``&mut device.sub``.
         view: destination of a `commit_view` argument.
+        variable: the value of a variable whose value is known.
     """
 
     types: TypeReader
     tensor: Callable[[Node], str]
     is_sub: Callable[[Node], bool]
     view: Callable[[Node], CommitView]
+    variable: Callable[[str], Number | None] = lambda _: None
+
+    @property
+    def constants(self) -> Constants:
+        """Reader of constant arguments."""
+        return replace(self.types.constants, variable=self.variable)
 
     @property
     def source(self) -> Source:
@@ -117,7 +125,7 @@ def _arguments(reader: CallReader, link: Link, signature: Signature, stream_dtyp
 def _argument(reader: CallReader, kind: str, name: str, node: Node, signature: Signature) -> Any:
     module = reader.types.module
     if kind == "integer":
-        return integer(module, node, name)
+        return integer(reader.constants, node, name)
     if kind == "tensor":
         return reader.tensor(node)
     if kind == "lane_mode":
@@ -127,9 +135,9 @@ def _argument(reader: CallReader, kind: str, name: str, node: Node, signature: S
     if kind == "switch":
         return _switch_config(reader, node)
     if kind == "tag":
-        return read_tag_mode(module, node)
+        return read_tag_mode(reader.constants, node)
     if kind == "guard":
-        return read_guard(module, node)
+        return read_guard(reader.constants, node)
     return reader.view(node)
 
 
@@ -141,15 +149,15 @@ def _sub_argument(reader: CallReader, link: Link, nodes: list[Node]) -> bool:
 
 def _group_arguments(reader: CallReader, kind: str, nodes: list[Node]) -> dict[str, Any]:
     """One operand of a single stream, or one for each group of a pair (``()`` skips a group); flags likewise."""
-    module = reader.types.module
+    constants = reader.constants
     if kind == "flags":
         if len(nodes) not in (0, 2):
             raise reader.source.error(nodes[-1], "RUST-006", "a unary operation takes no flags, or one for each group of a pair")
-        return {f"group{i}_apply": boolean(module, node, f"group{i}_apply") for i, node in enumerate(nodes)}
+        return {f"group{i}_apply": boolean(constants, node, f"group{i}_apply") for i, node in enumerate(nodes)}
     if len(nodes) == 1:
-        return {"operand": read_operand(module, nodes[0], reader.tensor)}
+        return {"operand": read_operand(constants, nodes[0], reader.tensor)}
     if len(nodes) == 2:
-        return {f"group{i}": read_operand(module, node, reader.tensor) for i, node in enumerate(nodes)}
+        return {f"group{i}": read_operand(constants, node, reader.tensor) for i, node in enumerate(nodes)}
     if nodes:
         raise reader.source.error(
             nodes[2], "RUST-006", "at most two operands: one for each group of a pair", hint="a ternary operation takes a pair (a, b)"
@@ -215,8 +223,5 @@ def _switch_config(reader: CallReader, node: Node) -> SwitchConfig:
 
 
 def _size(reader: CallReader, node: Node) -> int | None:
-    path = path_of(reader.source, node)
-    if len(path) == 2 and path[1] == "SIZE":
-        return reader.types.size_of(path[0])
-    value = number(reader.types.module, node)
-    return value if isinstance(value, int) else None
+    value = reader.constants.value(node)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

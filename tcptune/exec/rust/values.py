@@ -120,6 +120,13 @@ class Index:
 
 
 @dataclass(frozen=True)
+class Scalar:
+    """A constant that is no integer."""
+
+    value: float | bool
+
+
+@dataclass(frozen=True)
 class RuntimeIndex:
     """An integer parameter of the function, known at run time only (TUNE-009)."""
 
@@ -133,7 +140,7 @@ class Tuple:
     items: tuple[Value, ...]
 
 
-Value = Device | Context | Tensor | Pending | View | Stream | Plan | Index | RuntimeIndex | Tuple | None
+Value = Device | Context | Tensor | Pending | View | Stream | Plan | Index | Scalar | RuntimeIndex | Tuple | None
 
 
 def described(value: Value) -> str:
@@ -142,5 +149,7 @@ def described(value: Value) -> str:
         return f"{value.tier}Tensor"
     if isinstance(value, View):
         return f"{value.tensor.tier}TensorView{'Mut' if value.mutable else ''}"
+    if isinstance(value, Scalar):
+        return f"the number {value.value}"
     names = {Stream: "a Tensor Unit stream", Plan: "a redistribution plan", Device: "the device", Context: "a context", Index: "an index"}
     return names.get(type(value), "this value")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tcptune.exec.rust.syntax.literals import FLOAT_CONSTANTS
+from tcptune.exec.rust.syntax.constants import FLOAT_CONSTANTS
 from tcptune.ir.kernels.vector_operands import (
     Branched,
     Constant,

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from tcptune.exec.rust.syntax.source import Source
-from tcptune.exec.rust.syntax.types import type_arguments
 
 
 @dataclass(frozen=True)
@@ -108,3 +107,11 @@ def path_of(source: Source, node: Node) -> tuple[str, ...]:
         head = node.child_by_field_name("type")
         return path_of(source, head) if head is not None else ()
     return ()
+
+
+def type_arguments(node: Node) -> list[Node]:
+    """The type arguments of a generic type or function, lifetimes and comments left out."""
+    arguments = node.child_by_field_name("type_arguments")
+    if arguments is None:
+        return []
+    return [c for c in arguments.named_children if c.type not in ("lifetime", "line_comment", "block_comment")]

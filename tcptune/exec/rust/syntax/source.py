@@ -32,33 +32,33 @@ class Place:
 
 
 class RustError(ParseError):
-    """Rust text that cannot be read as a kernel (exit status 2); `place` says where."""
+    """Rust text that cannot be read as a kernel (exit status 2), at `where`."""
 
     def __init__(self, source: Source, offset: int, rule: str, message: str, *, hint: str | None = None) -> None:
-        self.place = source.place(offset)
-        self.excerpt = source.line_text(self.place.line)
+        self.where = source.place(offset)
+        self.excerpt = source.line_text(self.where.line)
         super().__init__(source.text, len(source.data[:offset].decode(errors="replace")), message, rule=rule, hint=hint)
-        self.line = self.place.line
+        self.line = self.where.line
 
     def render(self) -> str:
         hint = [f"  {self.hint}"] if self.hint else []
-        head = f"error[{self.rule}]: {self.place}: {self.message}"
-        return "\n".join([head, *_pointer(self.excerpt, self.place.column), *hint, f"  see: tcptune explain {self.rule}"])
+        head = f"error[{self.rule}]: {self.where}: {self.message}"
+        return "\n".join([head, *_pointer(self.excerpt, self.where.column), *hint, f"  see: tcptune explain {self.rule}"])
 
 
 class LocatedViolation(RuleViolation):
-    """A broken rule of the machine, with the place in the text that breaks it."""
+    """A broken rule of the machine; `where` is the place in the text that breaks it."""
 
     def __init__(self, source: Source, offset: int, cause: RuleViolation) -> None:
-        self.place = source.place(offset)
-        self.excerpt = source.line_text(self.place.line)
+        self.where = source.place(offset)
+        self.excerpt = source.line_text(self.where.line)
         super().__init__(cause.rule, cause.message, expected=cause.expected, got=cause.got, nearest=cause.nearest, also=cause.also)
-        self.line = self.place.line
+        self.line = self.where.line
 
     def render(self) -> str:
         first, *rest = super().render().split("\n")
-        head = first.replace(f"error[{self.rule}]: ", f"error[{self.rule}]: {self.place}: ", 1)
-        return "\n".join([head, *_pointer(self.excerpt, self.place.column), *rest])
+        head = first.replace(f"error[{self.rule}]: ", f"error[{self.rule}]: {self.where}: ", 1)
+        return "\n".join([head, *_pointer(self.excerpt, self.where.column), *rest])
 
 
 def _pointer(line: str, column: int) -> list[str]:
@@ -73,18 +73,18 @@ def _language() -> Language:
 
 
 class Source:
-    """A Rust file: its text and its syntax tree, which has no error nodes.
+    """A Rust file: its text and its syntax tree, which has no error nodes unless `check` is off.
 
     Raises:
         RustError: RUST-001, the text is not Rust; the place is the first offence.
     """
 
-    def __init__(self, text: str, path: str = "kernel.rs") -> None:
+    def __init__(self, text: str, path: str = "kernel.rs", *, check: bool = True) -> None:
         self.text = text
         self.path = path
         self.data = text.encode()
         self.root = Parser(_language()).parse(self.data).root_node
-        if self.root.has_error:
+        if check and self.root.has_error:
             self._refuse_syntax()
 
     def _refuse_syntax(self) -> None:
