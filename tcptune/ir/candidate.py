@@ -34,6 +34,10 @@ class Knobs:
         staging: context that fills the register file, ``sub`` or ``main``.
         gather: ``none``, ``exchange`` (swap slice and time digits) or ``collect`` (all to one slice of each ring), before the store.
         gather_ring: positions of the innermost output axis that one slice receives from others.
+        slice_sum: how partial sums of summed axes over slices are added: ``reducer`` (Inter-Slice Reducer), ``gather`` (every slice of a
+            ring receives all of them and adds), ``exchange`` (each slice of the ring adds its share of the outputs), ``transfer`` (one DMA
+            brings them into one slice).
+        cluster_sum: where the partial sums of two clusters are added: ``one`` (cluster 0 receives both) or ``scatter`` (half in either).
     """
 
     stationary: int = 1
@@ -49,6 +53,8 @@ class Knobs:
     staging: str = "sub"
     gather: str = "none"
     gather_ring: int = 1
+    slice_sum: str = "reducer"
+    cluster_sum: str = "one"
 
     def to_json(self) -> dict[str, Any]:
         return {f.name: list(v) if isinstance(v := getattr(self, f.name), tuple) else v for f in dataclasses.fields(self)}

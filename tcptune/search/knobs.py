@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.layout import Layout, foreign_runs
-from tcptune.exec.lowering.passes import contraction_result
+from tcptune.exec.lowering.partial_sums import CLUSTER_SUMS, SLICE_SUMS, has_partials, stored_result
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
-from tcptune.ir.workload import Workload
+from tcptune.ir.workload import K, Workload
 from tcptune.model.hardware import RNGD
 from tcptune.solver.pricing import (
     FixedCosts,
@@ -24,6 +25,7 @@ from tcptune.solver.pricing import (
     slots,
     staging_cycles,
     store_cycles,
+    summation_cycles,
 )
 
 MAX_ORDERS = 24
@@ -39,12 +41,26 @@ class Priced:
 
 
 def slice_orders(placement: Placement, output: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Every order of the Slice level's axes, the idle part included; summed axes stay innermost (XSR-001)."""
+    """Orders of the Slice level's axes, the idle part included; first those that the reducer takes, summed axes innermost (XSR-001)."""
     split = [a.axis for a in placement.axes if a.slice > 1]
     names, summed = [a for a in split if a in output], tuple(a for a in split if a not in output)
     if placement.live_slices < RNGD.slices_per_cluster:
         names.append(FILLER)
-    return [(*order, *summed) for order in itertools.islice(itertools.permutations(names), MAX_ORDERS)]
+    innermost = [(*order, *summed) for order in itertools.islice(itertools.permutations(names), MAX_ORDERS)]
+    if not summed:
+        return innermost
+    others = itertools.islice(itertools.permutations((*names, *summed)), MAX_ORDERS + len(innermost))
+    return [*innermost, *(order for order in others if order not in innermost)][:MAX_ORDERS]
+
+
+def sum_choices(layout: Layout) -> list[tuple[str, str]]:
+    """Ways to add partial sums over slices and over clusters (`Knobs.slice_sum`, `Knobs.cluster_sum`)."""
+    summed = [a for a in layout.candidate.placement.axes if layout.roles[a.axis] == K]
+    over = sum(layout.roles[d.axis] == K for d in layout.slices if d.axis)
+    innermost = over and all(d.axis and layout.roles[d.axis] == K for d in layout.slices[-over:])
+    slices = [s for s in SLICE_SUMS if s != "reducer" or innermost] if over else ["reducer"]
+    clusters = CLUSTER_SUMS if any(a.cluster > 1 for a in summed) else CLUSTER_SUMS[:1]
+    return list(itertools.product(slices, clusters))
 
 
 def ring_choices(layout: Layout, index: int) -> list[int]:
@@ -89,6 +105,9 @@ class Floor:
     store: float = 0.0
 
 
+_NO_FLOOR = Floor()
+
+
 @dataclass(frozen=True, slots=True)
 class _Route:
     """A priced way of one operand to its slices; `staging` is 0 for the streamed one."""
@@ -103,15 +122,24 @@ class _Route:
 
 @dataclass(frozen=True, slots=True)
 class _Finish:
-    """A priced way from the pass to HBM."""
+    """A priced way from the pass to HBM; `reduced` is what the Inter-Slice Reducer adds to the pass at least."""
 
     gather: int
     store: int
     settings: dict[str, object]
+    exchange: int = 0
+    addition: int = 0
+    reduced: int = 0
+
+    @property
+    def stored(self) -> int:
+        """Cycles behind the last addition."""
+        return self.gather + self.store
 
     @property
     def cycles(self) -> int:
-        return self.gather + self.store
+        """Cycles behind a pass without reduction."""
+        return self.reduced + self.exchange + self.addition + self.stored
 
 
 def ranked_knobs(
@@ -143,13 +171,15 @@ def _best_of_order(base: Candidate, fixed: FixedCosts, profile: str, below: int,
     )
     if not pairs or pairs[0][0] >= allowed:
         return None
-    finishes = _finishes(base, fixed, profile)
+    finishes = _finishes(base, fixed, profile, below - frame - pairs[0][0], floor)
     best: Priced | None = None
     limit = below
     for front, a, b in pairs:
         for finish in finishes:
-            if frame + front + max(floor.contraction, fixed.contraction_pass) + finish.cycles >= limit:
+            if frame + front + fixed.contraction_pass + finish.cycles >= limit:
                 break
+            if frame + front + floor.contraction + finish.stored >= limit:
+                continue
             knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
             terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed)
             if terms is not None and terms.makespan < limit:
@@ -164,13 +194,14 @@ def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed:
     if needed > available:
         return None
     try:
-        contraction_result(layout)
+        stored_result(layout)
     except RuleViolation:
         return None
     contraction = contraction_cycles(layout, fixed)
     return Terms(
-        fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync, a.context == "main"
-    )
+        fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync, a.context == "main",
+        finish.exchange, finish.addition,
+    )  # fmt: skip
 
 
 def _front(a: _Route, b: _Route) -> int:
@@ -212,18 +243,55 @@ def _stagings(layout: Layout, fixed: FixedCosts) -> list[tuple[int, str]]:
     return [(cycles[c], c) for c in ("sub", "main") if c == "sub" or cycles["main"] < cycles["sub"]]
 
 
-def _finishes(base: Candidate, fixed: FixedCosts, profile: str) -> list[_Finish]:
-    """Every pass and gather setting that fits, cheapest gather and store first."""
+def _finishes(base: Candidate, fixed: FixedCosts, profile: str, allowed: float = math.inf, floor: Floor = _NO_FLOOR) -> list[_Finish]:
+    """Every setting of pass, sum and gather that fits and leaves contraction, sum, gather and store below `allowed`; the cheapest first.
+
+    Where several ways to add leave the result at the same place, only the cheapest counts.
+    """
     out = []
-    layout = Layout(base)
-    gathers = gather_choices(layout)
-    for settings in pass_choices(layout):
-        for transpose in (False, True):
-            for gather, ring in gathers:
-                chosen = {**settings, "transpose": transpose, "gather": gather, "gather_ring": ring}
-                trial = Layout(replace(base, knobs=replace(base.knobs, **chosen)))  # type: ignore[arg-type]  # the settings are fields of Knobs
+    gathers = gather_choices(Layout(base))
+    for settings in pass_choices(Layout(base)):
+        for summed in _sums(base, settings, fixed, profile):
+            sums = summed.cycles + fixed.contraction_pass
+            if sums + floor.store >= allowed:
+                continue
+            for transpose, (gather, ring) in itertools.product((False, True), gathers):
+                chosen = {**summed.settings, "transpose": transpose, "gather": gather, "gather_ring": ring}
+                trial = Layout(_with(base, chosen))
+                if transpose and has_partials(trial):
+                    continue
                 try:
-                    out.append(_Finish(gather_cycles(trial, fixed), store_cycles(trial, profile), chosen))
+                    switched = gather_cycles(trial, fixed)
+                    if max(sums, floor.contraction) + max(floor.store, switched) < allowed:
+                        out.append(replace(summed, gather=switched, store=store_cycles(trial, profile), settings=chosen))
                 except RuleViolation:
                     continue
     return sorted(out, key=lambda f: f.cycles)
+
+
+def _sums(base: Candidate, settings: dict[str, object], fixed: FixedCosts, profile: str) -> list[_Finish]:
+    """Priced ways to add partial sums, without those that another one beats in every plan."""
+    found: list[_Finish] = []
+    for slice_sum, cluster_sum in sum_choices(Layout(base)):
+        chosen = {**settings, "slice_sum": slice_sum, "cluster_sum": cluster_sum}
+        layout = Layout(_with(base, chosen))
+        try:
+            exchange, addition = summation_cycles(layout, fixed, profile)
+            reduced = fixed.reduce_per_slice * layout.reduced + fixed.reduce_pass - fixed.contraction_pass if layout.reduced > 1 else 0
+        except RuleViolation:
+            continue
+        found.append(_Finish(0, 0, chosen, exchange, addition, reduced))
+    return [f for f in found if not any(_beats(other, f, fixed) for other in found)]
+
+
+def _beats(a: _Finish, b: _Finish, fixed: FixedCosts) -> bool:
+    """Whether `a` leaves the result where `b` does, for fewer cycles whatever streams through the pass (`reduce_least` at most on top)."""
+    if a.settings["cluster_sum"] != b.settings["cluster_sum"] or "exchange" in (a.settings["slice_sum"], b.settings["slice_sum"]):
+        return False
+    if b.settings["slice_sum"] == "reducer" and not b.addition:
+        return False  # it alone goes with a transpose
+    return a.cycles + (fixed.reduce_least if a.reduced else 0) < b.cycles
+
+
+def _with(base: Candidate, settings: dict[str, object]) -> Candidate:
+    return replace(base, knobs=replace(base.knobs, **settings))  # type: ignore[arg-type]  # the settings are fields of Knobs

@@ -12,7 +12,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 
 from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate, Knobs
-from tcptune.search.knobs import gather_choices, ring_choices, slice_orders, spread_choices
+from tcptune.search.knobs import gather_choices, ring_choices, slice_orders, spread_choices, sum_choices
 from tcptune.search.space import Space
 
 PLACEMENTS = 8
@@ -87,6 +87,8 @@ class Suggester:
         rings = [ring_choices(layout, n) for n in (0, 1)]
         chosen = [rings[n][params[f"ring_{n}"] % len(rings[n])] for n in (0, 1)]
         spread = [params[f"spread_{n}"] if params[f"spread_{n}"] in spread_choices(layout, n, chosen[n]) else "outer" for n in (0, 1)]
+        sums = sum_choices(layout)
+        slice_sum, cluster_sum = sums[params["slice_order"] // len(orders) % len(sums)]
         gathers = gather_choices(layout)
         gather, gather_ring = gathers[params["gather"] % len(gathers)]
         values = {
@@ -94,5 +96,7 @@ class Suggester:
             "spread": spread,
             "gather": gather,
             "gather_ring": gather_ring,
+            "slice_sum": slice_sum,
+            "cluster_sum": cluster_sum,
         }
         return Candidate(self.space.workload, placement, Knobs.from_json({**knobs.to_json(), **values}))

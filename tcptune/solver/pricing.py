@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import prod
 
 from tcptune.exec.lowering.layout import Layout, hbm_element, remove
+from tcptune.exec.lowering.partial_sums import TERM, Summation, exchange_levels, has_partials, plan_summation, stored_result
 from tcptune.exec.lowering.passes import contraction_result, folded, outer_time, stream_time
 from tcptune.exec.lowering.result import plan_gather, stored_digits, stored_texts
 from tcptune.ir.mappings.axes import Axes
@@ -18,7 +19,7 @@ from tcptune.ir.types import DType, TensorType
 from tcptune.ir.workload import K
 from tcptune.model.engines.dma import check_transfer
 from tcptune.model.hardware import RNGD
-from tcptune.model.memory.price import price_transfer
+from tcptune.model.memory.price import price_transfer, whole_cycles
 from tcptune.model.timing import calibration
 from tcptune.model.timing.kernels import kernel_timing
 from tcptune.solver.transfers import pitches, transfer_cycles
@@ -78,6 +79,8 @@ class Terms:
     store: int
     sync: int
     staging_on_main: bool = False
+    exchange: int = 0
+    addition: int = 0
 
     @property
     def front(self) -> int:
@@ -102,7 +105,7 @@ class Terms:
 
     @property
     def makespan(self) -> int:
-        return self.start + self.front + self.contraction + self.gather + self.store + self.sync
+        return self.start + self.front + self.contraction + self.exchange + self.addition + self.gather + self.store + self.sync
 
     def to_json(self) -> dict[str, int]:
         return {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) and name != "staging_on_main"}
@@ -127,6 +130,7 @@ def price(layout: Layout, fixed: FixedCosts, profile: str = "vendor") -> Terms:
         store_cycles(layout, profile),
         fixed.sync,
         layout.candidate.knobs.staging == "main",
+        *summation_cycles(layout, fixed, profile),
     )
 
 
@@ -227,11 +231,53 @@ def slots(layout: Layout) -> tuple[int, int]:
     return needed, RNGD.accumulator_cells // (lanes * RNGD.accumulator_columns)
 
 
+def summation_cycles(layout: Layout, fixed: FixedCosts, profile: str) -> tuple[int, int]:
+    """Cycles of the DMA that brings partial sums together, and of the pass that adds them; 0 where no pass of its own does.
+
+    VT-030; VT-005, with a ring VT-011. The Intra-Slice Reducer takes four elements a step, so that a whole flit takes two.
+
+    Raises:
+        RuleViolation: the knobs do not fit the placement.
+    """
+    if not has_partials(layout):
+        return 0, 0
+    plan = plan_summation(layout)
+    flits, fetched = positions(plan.out_time), positions(plan.in_time)
+    narrow = RNGD.vector_ways[1]
+    steps = flits if plan.is_pair else flits * -(-positions(plan.packet) // narrow)
+    wait = fixed.whole_ring * (plan.ring == RNGD.slices_per_cluster)
+    return _exchange_cycles(layout, plan, profile), fixed.vector_pass + max(steps, fetched, plan.ring * fetched) + wait
+
+
+def _exchange_cycles(layout: Layout, plan: Summation, profile: str) -> int:
+    """DM to DM: one rate for the terms of all results (VT-030), or what the proven transfer costs where a profile has no such rate."""
+    if not plan.moved:
+        return 0
+    timing, workload = calibration.profile(profile).dma, layout.candidate.workload
+    if timing.dm_copy_bytes_per_cycle is not None:
+        moved_bytes = prod(workload.size(a) for a in workload.output) * plan.count * layout.accumulator.bits / 8
+        return whole_cycles(timing.start_load.value + moved_bytes / timing.dm_copy_bytes_per_cycle.value)
+    source, dest = exchange_levels(layout, plan)
+    axes = Axes({a.upper(): n for a, n in workload.sizes} | {TERM.upper(): plan.count})
+    return _copied_cycles(axes, layout.accumulator, source, dest, profile)
+
+
+@lru_cache(maxsize=4096)
+def _copied_cycles(axes: Axes, element: DType, source: tuple[str, str, str], dest: tuple[str, str, str], profile: str) -> int:
+    """Price of a proven transfer between two layouts (cluster, slice, element) of data memory."""
+    types = []
+    for levels in (source, dest):
+        cluster, slices, inner = (axes.mapping(text) for text in levels)
+        types.append(TensorType("Dm", element, inner, cluster=cluster, slice=slices))
+    check_transfer(types[0], types[1])
+    return price_transfer(types[0], types[1], profile).cycles
+
+
 def gather_cycles(layout: Layout, fixed: FixedCosts) -> int:
     """VT-010: a switch pass over the result; VT-012 where a transpose of single results writes more rows than the switch has rounds."""
     if layout.candidate.knobs.gather == "none":
         return 0
-    gather = plan_gather(layout, contraction_result(layout))
+    gather = plan_gather(layout, stored_result(layout))
     switched = gather.ring * positions(gather.in_time)
     wait = fixed.whole_ring * (gather.ring == RNGD.slices_per_cluster)
     rows = positions(gather.commit_time) if gather.rows is not None else 0
@@ -240,7 +286,7 @@ def gather_cycles(layout: Layout, fixed: FixedCosts) -> int:
 
 def store_cycles(layout: Layout, profile: str) -> int:
     workload = layout.candidate.workload
-    result = contraction_result(layout)
+    result = stored_result(layout)
     if is_ragged(layout, workload.output, workload.out_dtype):
         texts, outside = layout.texts(None), hbm_element(workload, workload.output, workload.out_dtype, zero=False)
         levels = stored_texts(layout, result)
@@ -248,13 +294,13 @@ def store_cycles(layout: Layout, profile: str) -> int:
             Axes({a.upper(): n for a, n in workload.sizes}),
             workload.out_dtype,
             outside,
-            (expression(layout.clusters, texts), *levels),
+            (expression(result.clusters, texts), *levels),
             True,
             profile,
         )
     slices, element, piece = stored_digits(layout, result)
     hbm = pitches(workload.output, dict(workload.sizes), workload.row_elements(workload.output, workload.out_dtype))
-    return transfer_cycles(layout.clusters, slices, element, hbm, workload.out_dtype.bits, True, profile, piece)
+    return transfer_cycles(result.clusters, slices, element, hbm, workload.out_dtype.bits, True, profile, piece)
 
 
 def _flits(layout: Layout, elements: int, element: DType) -> int:

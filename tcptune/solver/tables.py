@@ -88,6 +88,12 @@ def summed_size(workload: Workload, axis: str) -> int:
     return workload.size(axis)
 
 
+def _is_half_padded(workload: Workload, axis: str) -> bool:
+    """Whether rows of one operand end in host padding of a summed axis that the other operand has not."""
+    whole = summed_size(workload, axis)
+    return any(inputs[-1] == axis and workload.row_elements(inputs, workload.dtype) != whole for inputs in workload.inputs)
+
+
 def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     """Every placement of one axis in a family."""
     w, hw = family.workload, family.hw
@@ -95,7 +101,12 @@ def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     packets = _packet_options(family, axis, size)
     if w.roles()[axis] == K:
         splits = [1] if w.epilogue else powers(size, hw.slices_per_cluster)
-        return [AxisPlacement(axis, slice=n, time=size // (n * p), packet=p) for n in splits for p in packets if size % (n * p) == 0]
+        halves = [1] if w.epilogue or _is_half_padded(w, axis) else powers(size, hw.clusters_per_chip)
+        return [
+            AxisPlacement(axis, c, n, time=size // (c * n * p), packet=p)
+            for c, n, p in itertools.product(halves, splits, packets)
+            if size % (c * n * p) == 0
+        ]
     word = hw.stream_alignment_bytes * 8 // w.dtype.bits
     rows = any(inputs[-1] == axis for inputs in w.inputs)  # a slice's part of a row is whole 8-byte words (DMA-005)
     lanes = [n for n in hw.legal_lane_counts if n < 2 * size] if axis in family.lane_axes else [1]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate
-from tcptune.search.knobs import gather_choices, ring_choices, slice_orders
+from tcptune.search.knobs import gather_choices, ring_choices, slice_orders, sum_choices
 from tcptune.search.space import Space
 
 SPREADS = ("outer", "inner", "lane")
@@ -39,12 +39,13 @@ def all_settings(space: Space, entry: int) -> Iterator[Candidate]:
     for order in slice_orders(placement, space.workload.output):
         base = Candidate(space.workload, placement, replace(start, slice_order=order))
         for routed in routes(base):
-            for refetch, k_inner, mode, transpose, (gather, ring), staging, cast in itertools.product(
+            for refetch, k_inner, mode, transpose, (gather, ring), (slice_sum, cluster_sum), staging, cast in itertools.product(
                 (False, True),
                 (True, False),
                 ("Interleaved", "Sequential"),
                 (False, True),
                 gather_choices(Layout(base)),
+                sum_choices(Layout(base)),
                 ("sub", "main"),
                 ("engine", "commit"),
             ):
@@ -56,6 +57,8 @@ def all_settings(space: Space, entry: int) -> Iterator[Candidate]:
                     transpose=transpose,
                     gather=gather,
                     gather_ring=ring,
+                    slice_sum=slice_sum,
+                    cluster_sum=cluster_sum,
                     staging=staging,
                     cast=cast,
                 )

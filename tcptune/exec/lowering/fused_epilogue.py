@@ -13,6 +13,7 @@ from typing import Any
 from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.epilogue import EpiloguePass, pass_ops, plan_epilogue, register_name
 from tcptune.exec.lowering.layout import Layout
+from tcptune.exec.lowering.partial_sums import accumulating, has_partials, summation_steps
 from tcptune.exec.lowering.passes import contraction_ops, contraction_result, folded
 from tcptune.exec.lowering.result import padded_packet, write_width
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
@@ -51,12 +52,15 @@ def oracle_stages(workload: Workload) -> str:
 def result_steps(layout: Layout, stream_dm: str) -> Steps:
     """The pass that contracts, with or without the first part of the epilogue, and those that complete it; the result is named ``r``."""
     workload = layout.candidate.workload
+    if has_partials(layout):
+        partials = {"let": "p", "context": "main", "begin": stream_dm, "ops": contraction_ops(accumulating(layout))}
+        return [partials, *summation_steps(layout, "p", "r")]
     passes = plan_epilogue(named(workload), layout.accumulator)
     inside = passes[:1] if workload.fuse else ()
     after = passes[len(inside) :]
     if after and layout.candidate.knobs.transpose:
         raise RuleViolation("TRANSPOSE-017", "an epilogue in a pass of its own takes results that no transpose regrouped", got="transpose")
-    first = _accumulating(layout) if after else layout
+    first = accumulating(layout) if after else layout
     time, live = folded(layout)
     steps: Steps = []
     fused: Steps = []
@@ -75,12 +79,6 @@ def result_steps(layout: Layout, stream_dm: str) -> Steps:
 def _lanes(layout: Layout) -> tuple[int, int]:
     wide, narrow = layout.hw.vector_ways
     return wide, narrow
-
-
-def _accumulating(layout: Layout) -> Layout:
-    """The same candidate with the accumulator as its result."""
-    workload = replace(layout.candidate.workload, out_dtype=layout.accumulator)
-    return Layout(replace(layout.candidate, workload=workload), layout.hw)
 
 
 def _pass_of_its_own(layout: Layout, held: Layout, plan: EpiloguePass, source: str, target: str, last: bool) -> Steps:

@@ -135,6 +135,8 @@ class Layout:
     @cached_property
     def reduced(self) -> int:
         """Slices whose partial sums the Inter-Slice Reducer adds: those over which summed axes lie, innermost (XSR-001)."""
+        if self.candidate.knobs.slice_sum != "reducer":
+            return 1
         ratio = positions(d for d in self.slices if d.axis and self.roles[d.axis] == K)
         if any(d.axis and self.roles[d.axis] == K for d in self.slices[: -self._summed_digits() or None]):
             raise RuleViolation("XSR-001", "summed axes must be innermost in Slice", got=expression(self.slices, self.texts(None)))

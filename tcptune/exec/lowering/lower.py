@@ -9,7 +9,8 @@ from typing import Any
 
 from tcptune.exec.lowering.fused_epilogue import named, operand_dtype, oracle_stages, result_steps
 from tcptune.exec.lowering.layout import Layout, hbm_input, remove, store_step
-from tcptune.exec.lowering.passes import contraction_result, staging_ops
+from tcptune.exec.lowering.partial_sums import extra_axes, stored_result
+from tcptune.exec.lowering.passes import staging_ops
 from tcptune.exec.lowering.result import gather_ops, plan_gather
 from tcptune.exec.running.oracle import FLUSHED
 from tcptune.ir.candidate import Candidate
@@ -43,7 +44,7 @@ def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
     return Kernel.from_json(
         {
             "name": name,
-            "axes": {axis.upper(): size for axis, size in candidate.workload.sizes},
+            "axes": {axis.upper(): size for axis, size in candidate.workload.sizes} | extra_axes(layout),
             "chips": 1,
             "inputs": _inputs(candidate.workload),
             "steps": steps,
@@ -111,8 +112,6 @@ def _finish(layout: Layout) -> list[dict[str, Any]]:
     steps = []
     source = "r"
     if layout.candidate.knobs.gather != "none":
-        steps.append(
-            {"let": "g", "context": "main", "begin": "r", "ops": gather_ops(layout, plan_gather(layout, contraction_result(layout)))}
-        )
+        steps.append({"let": "g", "context": "main", "begin": "r", "ops": gather_ops(layout, plan_gather(layout, stored_result(layout)))})
         source = "g"
     return [*steps, store_step(layout.candidate.workload, source)]

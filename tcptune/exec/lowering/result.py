@@ -28,14 +28,18 @@ class Result:
         packet: live digits of the packet.
         width: positions of the committed packet (live ones, padded to the write unit of 8 bytes).
         slices: Slice level of the result.
+        clusters: Cluster level of the result.
         before_transpose: the packet that the rows replaced, or None without a transpose.
+        away: output digits that the contraction had in a slice and that lie over clusters or slices now.
     """
 
     time: tuple[Digit, ...]
     packet: tuple[Digit, ...]
     width: int
     slices: tuple[Digit, ...]
+    clusters: tuple[Digit, ...]
     before_transpose: tuple[Digit, ...] | None = None
+    away: tuple[Digit, ...] = ()
 
     @classmethod
     def of(cls, layout: Layout, time: list[Digit], packet: list[Digit]) -> Result:
@@ -45,11 +49,12 @@ class Result:
             rows = _rows(layout, time, element)
             before = tuple(packet)
             time, packet = [*without(time, rows), *packet], [rows]
-        return cls(tuple(time), tuple(packet), write_width(layout, positions(packet), element), layout.result_slices, before)
+        width = write_width(layout, positions(packet), element)
+        return cls(tuple(time), tuple(packet), width, layout.result_slices, layout.clusters, before)
 
     def element(self, layout: Layout) -> tuple[list[Digit], list[Digit]]:
         """Digits of the DM element in output order, then the packet if it is not the innermost part of that order."""
-        block = layout.block(layout.output)
+        block = remove(layout.block(layout.output), self.away)
         return merged(remove(block, self.packet)), list(self.packet)
 
     def element_text(self, layout: Layout) -> str:
