@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Iterable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from typing import Any
 
+from tcptune.errors import InputError
 from tcptune.ir.placement import Placement
 from tcptune.ir.workload import Workload
 
@@ -65,17 +68,129 @@ class Knobs:
         return cls(**values)
 
 
+@dataclass(frozen=True, slots=True)
+class TileLoop:
+    """One loop of a nest of tiles: `count` iterations along `axis`; written out for the scheduler (`unroll`) or kept."""
+
+    axis: str
+    count: int
+    unroll: bool = True
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """The loops around a body that does one tile.
+
+    An axis may have several loops; their iterations count its tiles, the outermost loop first. An operand stays resident across every loop
+    inside of the last one that cuts one of its axes; so the order of the loops decides what is loaded how often.
+
+    Attributes:
+        loops: outermost first; counts of at least 2.
+        lengths: (axis, positions of one tile) of every axis that is cut.
+    """
+
+    loops: tuple[TileLoop, ...] = ()
+    lengths: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        return tuple(axis for axis, _ in self.lengths)
+
+    @property
+    def tiles(self) -> int:
+        """How often the body runs."""
+        return math.prod(loop.count for loop in self.loops)
+
+    def length(self, axis: str) -> int:
+        return dict(self.lengths)[axis]
+
+    def count(self, axis: str) -> int:
+        """Tiles along one axis."""
+        return math.prod(loop.count for loop in self.loops if loop.axis == axis)
+
+    def pitch(self, axis: str, size: int) -> int:
+        """Positions between the starts of neighbouring tiles; tiles that are longer overlap, and compute what they share alike.
+
+        Raises:
+            InputError: the tiles do not cover the axis exactly.
+        """
+        length, count = self.length(axis), self.count(axis)
+        pitch, rest = divmod(size - length, max(1, count - 1))
+        if rest or not 0 <= pitch <= length or (count == 1 and length != size):
+            raise InputError(f"{count} tiles of {length} positions do not cover axis {axis} of {size}")
+        return pitch
+
+    def depth(self, axes: Iterable[str]) -> int:
+        """How many of the loops, counted from outside, must run before a tile of a tensor over `axes` is known."""
+        held = set(axes)
+        return max((n for n, loop in enumerate(self.loops, 1) if loop.axis in held), default=0)
+
+    def runs(self, depth: int) -> int:
+        """How often a step inside of the first `depth` loops runs."""
+        return math.prod(loop.count for loop in self.loops[:depth])
+
+    def body_workload(self, workload: Workload) -> Workload:
+        """What one tile computes."""
+        lengths = dict(self.lengths)
+        return dataclasses.replace(workload, sizes=tuple((axis, lengths.get(axis, size)) for axis, size in workload.sizes))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"loops": [dataclasses.asdict(loop) for loop in self.loops], "lengths": dict(self.lengths)}
+
+    @classmethod
+    def from_json(cls, raw: Dict[str, Any]) -> Tiles:
+        return cls(tuple(TileLoop(**loop) for loop in raw["loops"]), tuple(raw["lengths"].items()))
+
+
 @dataclass(frozen=True)
 class Candidate:
-    """One point of the search space; `exec.lowering.lower` turns it into a kernel."""
+    """One point of the search space; `exec.lowering.candidates` turns it into a kernel: a nest of tile loops around a one-pass body.
+
+    Attributes:
+        workload: what the kernel computes.
+        placement, knobs: of one pass, which does one tile.
+        tiles: the loops around it; without any the pass does all of the workload.
+        whole: of a body alone (`body`), the workload of which its own is one tile.
+    """
 
     workload: Workload
     placement: Placement
     knobs: Knobs
+    tiles: Tiles = Tiles()
+    whole: Workload | None = None
+
+    @property
+    def body(self) -> Candidate:
+        """The pass inside of the loops, as a candidate for the workload of one tile."""
+        return Candidate(self.tiles.body_workload(self.workload), self.placement, self.knobs, whole=self.workload)
+
+    def with_fewer_tiles(self, most: Dict[str, int]) -> Candidate:
+        """The same body and order of loops over a smaller workload: at most so many tiles along each axis.
+
+        The innermost loops of an axis keep what they can; a loop that is left with one iteration goes.
+        """
+        kept: list[TileLoop] = []
+        left = {axis: most.get(axis, self.tiles.count(axis)) for axis in self.tiles.axes}
+        for loop in reversed(self.tiles.loops):
+            count = min(loop.count, left[loop.axis])
+            left[loop.axis] //= count
+            if count > 1:
+                kept.append(dataclasses.replace(loop, count=count))
+        loops = tuple(reversed(kept))
+        sizes = dict(self.workload.sizes)
+        for axis, length in self.tiles.lengths:
+            count = math.prod(loop.count for loop in loops if loop.axis == axis)
+            sizes[axis] = length + self.tiles.pitch(axis, sizes[axis]) * (count - 1)
+        workload = dataclasses.replace(self.workload, sizes=tuple(sizes.items()))
+        cut = {loop.axis for loop in loops}
+        lengths = tuple((axis, length) for axis, length in self.tiles.lengths if axis in cut)
+        return dataclasses.replace(self, workload=workload, tiles=Tiles(loops, lengths))
 
     def to_json(self) -> dict[str, Any]:
-        return {"placement": self.placement.to_json(), "knobs": self.knobs.to_json()}
+        out: dict[str, Any] = {"placement": self.placement.to_json(), "knobs": self.knobs.to_json()}
+        return {**out, "tiles": self.tiles.to_json()} if self.tiles.loops else out
 
     @classmethod
     def from_json(cls, workload: Workload, raw: Dict[str, Any]) -> Candidate:
-        return cls(workload, Placement.from_json(raw["placement"]), Knobs.from_json(raw["knobs"]))
+        tiles = Tiles.from_json(raw["tiles"]) if "tiles" in raw else Tiles()
+        return cls(workload, Placement.from_json(raw["placement"]), Knobs.from_json(raw["knobs"]), tiles)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.lowering.layout import Layout, foreign_runs
+from tcptune.exec.lowering.layout import Layout
 from tcptune.exec.lowering.partial_sums import CLUSTER_SUMS, SLICE_SUMS, has_partials, stored_result
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
@@ -65,8 +65,7 @@ def sum_choices(layout: Layout) -> list[tuple[str, str]]:
 
 def ring_choices(layout: Layout, index: int) -> list[int]:
     """Ring sizes over which operand `index` can be spread, 1 (replicated load) first."""
-    runs = {positions(layout.slices[first:end]) for first, end in foreign_runs(layout.slices, layout.operand(index))}
-    return [1, *sorted(runs - {1})]
+    return [1, *(ring.size for ring in layout.rings(index))]
 
 
 def spread_choices(layout: Layout, index: int, ring: int) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from tcptune.errors import RuleViolation
+from tcptune.exec.lowering.routes import Cut, Ring, Route, rings_of, route_of
 from tcptune.ir.candidate import FILLER, Candidate
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType, dtype
@@ -25,6 +25,13 @@ def hbm_element(workload: Workload, axes: tuple[str, ...], element: DType, *, ze
     if stored > workload.size(axes[-1]):
         terms[-1] += f" #{{0}} {stored}" if zero else f" # {stored}"
     return ", ".join(terms)
+
+
+def tile_symbol(axis: str, length: int, size: int) -> str:
+    """`length` positions of an axis in a mapping; a single one is no axis any more (MAP-026)."""
+    if length == size:
+        return axis.upper()
+    return "1" if length == 1 else f"{axis.upper()} = {length}"
 
 
 def hbm_input(workload: Workload, axes: tuple[str, ...], element: DType) -> dict[str, str]:
@@ -176,6 +183,12 @@ class Layout:
         block = self.block(self.operand(index), innermost)
         return [Digit(d.axis, 1, rows) if self.is_half_padded(index, d.axis) else d for d in block]
 
+    def symbol(self, axis: str) -> str:
+        """An axis in mappings: its identifier; where the candidate does one tile of a workload, shortened to the tile (MAP-023, MAP-026)."""
+        whole = self.candidate.whole
+        length = self.candidate.workload.size(axis)
+        return axis.upper() if whole is None else tile_symbol(axis, length, whole.size(axis))
+
     def texts(self, index: int | None, *, stored: bool = False) -> dict[str, AxisText]:
         """How mappings of operand `index` (None: of the result) write each axis.
 
@@ -185,7 +198,7 @@ class Layout:
         workload, placement = self.candidate.workload, self.candidate.placement
         out = {}
         for axis, size in workload.sizes:
-            name, padded = axis.upper(), placement.of(axis).padded
+            name, padded = self.symbol(axis), placement.of(axis).padded
             if self.roles[axis] == K:
                 row = size
                 streamed = index == self.stream and not stored and self.is_half_padded(self.stream, axis)
@@ -207,86 +220,22 @@ class Layout:
         return merged(digits)
 
     def route(self, index: int) -> Route:
-        return _route(self, index)
+        """How operand `index` gets to its slices.
 
+        Raises:
+            RuleViolation: the knobs ask for a ring that there is not.
+        """
+        return route_of(self, index)
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How one operand gets to the slices that need it.
-
-    Attributes:
-        load_slices: Slice level of the load (own digits, and foreign ones where the load replicates).
-        spread: digits of the block that lie over the ring until the Switch Engine brings them back, outermost first.
-        ring_outer, ring_inner: sizes slice1 and slice0 of the switch; `ring_outer` is 1 without a switch.
-    """
-
-    load_slices: tuple[Digit, ...]
-    spread: tuple[Digit, ...]
-    ring_outer: int
-    ring_inner: int
+    def rings(self, index: int) -> tuple[Ring, ...]:
+        """Every ring over which operand `index` can be spread; axes of a workload that is one tile are not cut."""
+        sizes = self.candidate.workload.sizes if self.candidate.whole is None else ()
+        return rings_of(self.slices, self.operand(index), sizes)
 
     @property
-    def uses_switch(self) -> bool:
-        return self.ring_outer > 1
-
-
-def _route(layout: Layout, index: int) -> Route:
-    ring = layout.candidate.knobs.rings[index]
-    slices = layout.slices
-    if ring == 1:
-        return Route(slices, (), 1, 1)
-    own = layout.operand(index)
-    first, end = _foreign_run(slices, own, ring)
-    if layout.candidate.knobs.spread[index] == "lane" and end < len(slices):
-        raise RuleViolation("SWITCH-007", "Broadcast01, which brings lanes back, takes the innermost slices", got=positions(slices[end:]))
-    spread = _spread_digits(layout, index, ring)
-    return Route((*slices[:first], *spread, *slices[end:]), spread, ring, positions(slices[end:]))
-
-
-def foreign_runs(slices: tuple[Digit, ...], own: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Stretches `[first, end)` of neighbouring slice digits that an operand with axes `own` does not have, innermost and longest first."""
-    runs = []
-    for end in range(len(slices), 0, -1):
-        first = end
-        while first and slices[first - 1].axis not in own:
-            first -= 1
-        runs += [(f, end) for f in range(first, end)]
-    return runs
-
-
-def _foreign_run(slices: tuple[Digit, ...], own: tuple[str, ...], ring: int) -> tuple[int, int]:
-    for first, end in foreign_runs(slices, own):
-        if positions(slices[first:end]) == ring:
-            return first, end
-    raise RuleViolation("SWITCH-003", f"no {ring} neighbouring slices share one block of the operand over {', '.join(own)}", got=ring)
-
-
-def _spread_digits(layout: Layout, index: int, ring: int) -> tuple[Digit, ...]:
-    """Digits of the operand's block, `ring` positions in all, that the load spreads over the ring."""
-    how = layout.candidate.knobs.spread[index]
-    packet = layout.packet if index == layout.stream else layout.staging_packet
-    lane = layout.lane if index == layout.stationary else None
-    taken: list[Digit] = []
-    left = ring
-    if how == "lane" and lane is not None:
-        if left % lane.extent:
-            raise RuleViolation("SWITCH-003", "the ring does not hold all lanes", expected=f"a multiple of {lane.extent}", got=ring)
-        taken.append(lane)
-        left //= lane.extent
-    free = layout.held(index, layout.innermost(index))
-    row = layout.operand(index)[-1]
-    word = Digit(row, 1, min(layout.word_elements(layout.dtype), layout.in_slice(row)))
-    for reserved in (packet, lane, word):
-        if reserved is not None:
-            free = without(free, reserved)
-    for digit in free if how != "inner" else reversed(free):
-        part = math.gcd(digit.extent, left)
-        if part > 1:
-            taken.append(digit.outer(part))
-            left //= part
-    if left > 1:
-        raise RuleViolation("SWITCH-003", "a slice's block is too small to be spread over the ring", expected=ring // left, got=ring)
-    return tuple(taken)
+    def cuts(self) -> tuple[Cut, ...]:
+        """Axes that the routes of the operands cut; one operand has the axis, the other one's ring cuts it, so none is cut twice."""
+        return tuple(cut for index in (0, 1) if (cut := self.route(index).cut) is not None)
 
 
 def remove(digits: list[Digit], taken: tuple[Digit, ...] | list[Digit]) -> list[Digit]:

@@ -5,6 +5,7 @@ The kernel is built as plain steps and checked by the same rules as any other (`
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tcptune.exec.lowering.fused_epilogue import named, operand_dtype, oracle_stages, result_steps
@@ -12,8 +13,10 @@ from tcptune.exec.lowering.layout import Layout, hbm_input, remove, store_step
 from tcptune.exec.lowering.partial_sums import extra_axes, stored_result
 from tcptune.exec.lowering.passes import staging_ops
 from tcptune.exec.lowering.result import gather_ops, plan_gather
+from tcptune.exec.lowering.routes import Cut
 from tcptune.exec.running.oracle import FLUSHED
 from tcptune.ir.candidate import Candidate
+from tcptune.ir.kernels.cut import cut_axes, minor_names
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.placement import Digit, expression, without
 from tcptune.ir.workload import Workload
@@ -23,6 +26,46 @@ INPUT_NAMES = ("a", "b")
 
 def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
     """The kernel of `candidate`.
+
+    Raises:
+        RuleViolation: the candidate's knobs do not fit its placement.
+    """
+    kernel = Kernel.from_json(
+        {
+            "name": name,
+            "axes": {axis.upper(): size for axis, size in candidate.workload.sizes} | extra_axes(Layout(candidate)),
+            "chips": 1,
+            "inputs": kernel_inputs(candidate.workload),
+            "steps": pass_steps(candidate),
+            "output": "out",
+            "oracle": oracle_text(candidate.workload),
+            "tolerance": tolerance(candidate.workload),
+        }
+    )
+    return _with_axes_cut(kernel, candidate.workload, Layout(candidate).cuts)
+
+
+def _with_axes_cut(kernel: Kernel, workload: Workload, cuts: tuple[Cut, ...]) -> Kernel:
+    """The kernel with the axes written as two that a ring cuts; inputs and result keep their bytes."""
+    if not cuts:
+        return kernel
+    minors = dict(zip((cut.axis for cut in cuts), minor_names(kernel.axes, len(cuts)), strict=True))
+    cut = cut_axes(kernel, {c.axis.upper(): (minors[c.axis], c.below) for c in cuts})
+
+    def parts(axes: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(part for axis in axes for part in (axis, *minors.get(axis, "").lower()))
+
+    named_so = replace(
+        workload,
+        inputs=tuple(parts(axes) for axes in workload.inputs),
+        output=parts(workload.output),
+        epilogue=tuple(replace(step, axes=parts(step.axes)) for step in workload.epilogue),
+    )
+    return replace(cut, oracle=oracle_text(named_so))
+
+
+def pass_steps(candidate: Candidate) -> list[dict[str, Any]]:
+    """The steps of a candidate, from the loads of its inputs to the store of the result, which the last step names ``out``.
 
     Raises:
         RuleViolation: the candidate's knobs do not fit its placement.
@@ -41,18 +84,7 @@ def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
     )
     steps += result_steps(layout, f"{INPUT_NAMES[layout.stream]}_dm")
     steps += _finish(layout)
-    return Kernel.from_json(
-        {
-            "name": name,
-            "axes": {axis.upper(): size for axis, size in candidate.workload.sizes} | extra_axes(layout),
-            "chips": 1,
-            "inputs": _inputs(candidate.workload),
-            "steps": steps,
-            "output": "out",
-            "oracle": oracle_text(candidate.workload),
-            "tolerance": tolerance(candidate.workload),
-        }
-    )
+    return steps
 
 
 def oracle_text(workload: Workload) -> str:
@@ -67,7 +99,7 @@ def tolerance(workload: Workload) -> dict[str, Any]:
     return {"form": "sum", "rel": 0, "abs": FLUSHED}
 
 
-def _inputs(workload: Workload) -> dict[str, dict[str, str]]:
+def kernel_inputs(workload: Workload) -> dict[str, dict[str, str]]:
     """Operands of the einsum, then those of the epilogue, all row-major."""
     found = {INPUT_NAMES[n]: hbm_input(workload, axes, workload.dtype) for n, axes in enumerate(workload.inputs)}
     for step in named(workload):
@@ -112,6 +144,8 @@ def _finish(layout: Layout) -> list[dict[str, Any]]:
     steps = []
     source = "r"
     if layout.candidate.knobs.gather != "none":
-        steps.append({"let": "g", "context": "main", "begin": "r", "ops": gather_ops(layout, plan_gather(layout, stored_result(layout)))})
+        steps.append(
+            {"let": "g", "context": "main", "begin": "r", "ops": gather_ops(layout, plan_gather(layout, stored_result(layout)))}
+        )
         source = "g"
     return [*steps, store_step(layout.candidate.workload, source)]

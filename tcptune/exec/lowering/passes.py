@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tcptune.exec.lowering.layout import Layout, Route, remove
+from tcptune.exec.lowering.layout import Layout, remove
 from tcptune.exec.lowering.result import Result, padded_packet
+from tcptune.exec.lowering.routes import Route
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.workload import K
 

@@ -24,7 +24,7 @@ from tcptune.ir.mappings.algebra_terms import (
     terms_of,
 )
 from tcptune.ir.mappings.cells import KIND_CODES, LIVE, cells_at
-from tcptune.ir.mappings.mapping import Mapping, Modulo, Padding, PadKind, Resize, Stride, Symbol
+from tcptune.ir.mappings.mapping import Mapping, Modulo, Padding, PadKind, Resize, Stride, Symbol, factors, pair
 from tcptune.ir.mappings.normal_form import normal_form
 
 _ENUMERATION_LIMIT = 2**22
@@ -68,11 +68,26 @@ def split_at(m: Mapping, n: int) -> tuple[Mapping, Mapping]:
     """
     outer = Stride(m, n)
     if not regular(m):
-        return outer, Modulo(m, n)
+        return _split_by_factors(m, n) or (outer, Modulo(m, n))
     cut = split_terms(simplify(m), n)
     if cut is not None:
         return cut
     return simplify(outer), simplify(Modulo(m, n))
+
+
+def _split_by_factors(m: Mapping, n: int) -> tuple[Mapping, Mapping] | None:
+    """The parts of a mapping with several kinds of padding, cut at its factors; None where they are not ``m / n`` and ``m % n``.
+
+    Rewriting does not keep every cell of such a mapping (which kind a cell has may depend on both parts), but each part has one position
+    of the other: so both are proven by comparison. Before -> after: ``A # 8, B #{0} 4`` at 2 -> ``A # 8, B #{0} 4 / 2  |  B #{0} 4 % 2``.
+    """
+    if not digits_used_once(m):
+        return None
+    parts = [part for factor in factors(m) for part in factors(simplify(factor))]
+    cut = split_terms(pair(*parts), n)
+    if cut is None or not (equivalent(cut[0], Stride(m, n)) and equivalent(cut[1], Modulo(m, n))):
+        return None
+    return cut
 
 
 def live_size(m: Mapping) -> int:

@@ -1,0 +1,156 @@
+"""Routes of operands to their slices: replicated by the load, or spread over rings of slices and broadcast by the Switch Engine.
+
+Slices that lie over axes an operand lacks share one block of it. A ring takes neighbouring ones of them, from the inner end of a slice
+digit outwards; the load gives every slice of the ring a part of the block and replicates over the shared slices outside of it. A ring may
+end inside of a digit: over idle slices as it is, over an axis by writing that axis as two (`ir.kernels.cut`), because the axes that fill a
+ring must be new to the switch (SWITCH-005, SWITCH-023), while the load already replicates over the outer part.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tcptune.errors import RuleViolation
+from tcptune.ir.placement import Digit, positions, without
+
+if TYPE_CHECKING:
+    from tcptune.exec.lowering.layout import Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """An axis written as two, the inner one with `below` positions."""
+
+    axis: str
+    below: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Neighbouring slices that share one block of an operand.
+
+    Attributes:
+        size: slices of the ring.
+        outside, inside: slice digits outside and inside of it; of a digit that reaches beyond the ring, the outer part is outside.
+        is_partial: whether the ring ends inside of a digit.
+        cut: the axis that it cuts, None if it ends between digits or among idle slices.
+    """
+
+    size: int
+    outside: tuple[Digit, ...]
+    inside: tuple[Digit, ...]
+    is_partial: bool = False
+    cut: Cut | None = None
+
+    @property
+    def span(self) -> int:
+        """Neighbouring slices that the switch joins (SWITCH-009)."""
+        return self.size * positions(self.inside)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one operand gets to the slices that need it.
+
+    Attributes:
+        load_slices: Slice level of the load (own digits, and foreign ones where the load replicates).
+        spread: digits of the block that lie over the ring until the Switch Engine brings them back, outermost first.
+        ring_outer, ring_inner: sizes slice1 and slice0 of the switch; `ring_outer` is 1 without a switch.
+        cut: the axis that the ring cuts, or None.
+    """
+
+    load_slices: tuple[Digit, ...]
+    spread: tuple[Digit, ...]
+    ring_outer: int
+    ring_inner: int
+    cut: Cut | None = None
+
+    @property
+    def uses_switch(self) -> bool:
+        return self.ring_outer > 1
+
+
+@lru_cache(maxsize=16_384)
+def rings_of(slices: tuple[Digit, ...], own: tuple[str, ...], sizes: tuple[tuple[str, int], ...]) -> tuple[Ring, ...]:
+    """Every ring for an operand with axes `own`, by size; of one size the innermost, and one that ends between digits before a partial one.
+
+    Args:
+        slices: Slice level, outermost first.
+        sizes: axes that may be cut, with their sizes; an axis is cut where both parts have whole positions.
+    """
+    found: dict[int, Ring] = {}
+    for partial in (False, True):
+        for end in range(len(slices), 0, -1):
+            first, size = end, 1
+            while first and slices[first - 1].axis not in own:
+                first -= 1
+                digit = slices[first]
+                if not partial:
+                    ring = Ring(size * digit.extent, slices[:first], slices[end:])
+                    found.setdefault(ring.size, ring)
+                else:
+                    for part in _inner_parts(digit, dict(sizes)):
+                        cut = Cut(digit.axis, digit.stride * part) if digit.axis else None
+                        outside = (*slices[:first], digit.outer(digit.extent // part))
+                        found.setdefault(size * part, Ring(size * part, outside, slices[end:], True, cut))
+                size *= digit.extent
+    return tuple(sorted(found.values(), key=lambda r: r.size))
+
+
+def _inner_parts(digit: Digit, sizes: dict[str, int]) -> list[int]:
+    """Sizes of the inner parts of a slice digit that a ring can end with."""
+    halves = [1 << n for n in range(1, digit.extent.bit_length() - 1)]
+    if not digit.axis:
+        return halves
+    size = sizes.get(digit.axis, 0)
+    return [p for p in halves if size > digit.stride * p and size % (digit.stride * p) == 0]
+
+
+def route_of(layout: Layout, index: int) -> Route:
+    """The route that the knobs of a candidate choose.
+
+    Raises:
+        RuleViolation: SWITCH-003, there is no such ring, or the block is too small; SWITCH-007, lanes over a ring that is not innermost.
+    """
+    size = layout.candidate.knobs.rings[index]
+    if size == 1:
+        return Route(layout.slices, (), 1, 1)
+    ring = next((r for r in layout.rings(index) if r.size == size), None)
+    if ring is None:
+        own = ", ".join(layout.operand(index))
+        raise RuleViolation("SWITCH-003", f"no {size} neighbouring slices share one block of the operand over {own}", got=size)
+    if layout.candidate.knobs.spread[index] == "lane" and ring.inside:
+        raise RuleViolation("SWITCH-007", "Broadcast01, which brings lanes back, takes the innermost slices", got=positions(ring.inside))
+    spread = _spread_digits(layout, index, size)
+    return Route((*ring.outside, *spread, *ring.inside), spread, size, positions(ring.inside), ring.cut)
+
+
+def _spread_digits(layout: Layout, index: int, ring: int) -> tuple[Digit, ...]:
+    """Digits of the operand's block, `ring` positions in all, that the load spreads over the ring."""
+    how = layout.candidate.knobs.spread[index]
+    packet = layout.packet if index == layout.stream else layout.staging_packet
+    lane = layout.lane if index == layout.stationary else None
+    taken: list[Digit] = []
+    left = ring
+    if how == "lane" and lane is not None:
+        if left % lane.extent:
+            raise RuleViolation("SWITCH-003", "the ring does not hold all lanes", expected=f"a multiple of {lane.extent}", got=ring)
+        taken.append(lane)
+        left //= lane.extent
+    free = layout.held(index, layout.innermost(index))
+    row = layout.operand(index)[-1]
+    word = Digit(row, 1, min(layout.word_elements(layout.dtype), layout.in_slice(row)))
+    for reserved in (packet, lane, word):
+        if reserved is not None:
+            free = without(free, reserved)
+    for digit in free if how != "inner" else reversed(free):
+        part = math.gcd(digit.extent, left)
+        if part > 1:
+            taken.append(digit.outer(part))
+            left //= part
+    if left > 1:
+        raise RuleViolation("SWITCH-003", "a slice's block is too small to be spread over the ring", expected=ring // left, got=ring)
+    return tuple(taken)
