@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from tcptune.cli.output import print_document, text_console
-from tcptune.errors import InputError
+from tcptune.errors import InputError, WorkError
 from tcptune.exec.published_rows import Skipped, price_row
 from tcptune.exec.validate import error_summary
 from tcptune.ir.files import read_json
@@ -23,12 +23,14 @@ def command(
     profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
-    """Price operations given as rows; compare with their published durations where they have one."""
+    """Price operations given as rows; compare with their published durations. Exit status 1 if none can be priced."""
     document = cost_document(rows, profile)
     if json:
         print_document(document)
     else:
         print_rows(document)
+    if all("skipped" in row for row in document["rows"]):
+        raise WorkError(f"{rows} has no row that can be priced", hint="the reason of each row is above")
 
 
 def print_rows(document: dict[str, Any]) -> None:

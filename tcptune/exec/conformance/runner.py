@@ -117,12 +117,15 @@ def corpus_files(path: Path | None = None) -> list[Path]:
     root = Path(__file__).parents[3]
     places = [path] if path else [root.parent / "shared" / "conformance", root / "tests" / "conformance" / "data"]
     for place in places:
-        if place.is_file():
-            return [place]
-        files = sorted(place.glob("*.json")) if place.is_dir() else []
+        try:
+            if place.is_file():
+                return [place]
+            files = sorted(place.glob("*.json")) if place.is_dir() else []
+        except (OSError, ValueError) as cause:  # a name that no file can have
+            raise InputError(f"cannot read {str(place)[:200]!r}: {cause.args[-1]}") from cause
         if files:
             return files
-    raise InputError(f"no conformance cases in {', '.join(str(p) for p in places)}")
+    raise InputError(f"no conformance cases in {', '.join(str(p) for p in places)}", hint="give a corpus file or a folder of .json files")
 
 
 def load_cases(file: Path) -> list[Any]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tcptune.errors import InputError, RuleViolation
-from tcptune.exec.program.check import Checker, check_kernel, trip_count
+from tcptune.exec.program.check import check_kernel
 from tcptune.exec.program.checked import CheckedKernel, CheckedStep
-from tcptune.exec.rust.emit import Annotation, StepPath
+from tcptune.exec.program.locate import failing_place
+from tcptune.exec.rust.emit import Annotation
 from tcptune.exec.rust.reader import RustKernel
 from tcptune.exec.rust.syntax.source import LocatedViolation, RustError
-from tcptune.ir.kernels.steps import KernelStep, Loop, TensorUnit
 from tcptune.ir.types import TensorType
 from tcptune.model.hardware import RNGD, Hardware
 
@@ -42,51 +40,13 @@ def _located(rust: RustKernel, cause: RuleViolation | InputError, hw: Hardware) 
 
 def _failing_offset(rust: RustKernel, hw: Hardware) -> int:
     """Byte offset of the first parameter or call that a fresh checker refuses; 0 where the result is at fault."""
-    checker = Checker(replace(rust.kernel, inputs=()), hw)
-    for entry in rust.kernel.inputs:
-        try:
-            checker.add_input(entry.name, entry.type)
-        except (RuleViolation, InputError):
-            return rust.parameters.get(entry.name, 0)
-    failing = _first_failing(checker, rust.kernel.steps, ())
-    if failing is None:
+    place = failing_place(rust.kernel, hw)
+    if place.input:
+        return rust.parameters.get(place.input, 0)
+    if place.path is None:
         return 0
-    path, step = failing
-    span = rust.spans[path]
-    if isinstance(step, TensorUnit) and span.op_offsets:
-        return span.op_offsets[_failing_op(checker, step)]
-    return span.offset
-
-
-def _first_failing(checker: Checker, steps: tuple[KernelStep, ...], path: StepPath) -> tuple[StepPath, KernelStep] | None:
-    for index, step in enumerate(steps):
-        here = (*path, index)
-        if isinstance(step, Loop):
-            try:
-                checker.enter_loop(step.var, trip_count(step))
-            except (RuleViolation, InputError):
-                return here, step
-            inner = _first_failing(checker, step.body, here)
-            if inner is not None:
-                return inner
-            checker.leave_loop()
-            continue
-        try:
-            checker.step(step)
-        except (RuleViolation, InputError):
-            return here, step
-    return None
-
-
-def _failing_op(checker: Checker, step: TensorUnit) -> int:
-    """Index of the first operation whose chain up to it is refused; the last one where only the end is."""
-    for count in range(1, len(step.ops)):
-        prefix = TensorUnit(step.context, step.begin, step.ops[:count], step.let)
-        try:
-            checker.check_prefix(prefix)
-        except (RuleViolation, InputError):
-            return count - 1
-    return len(step.ops) - 1
+    span = rust.spans[place.path]
+    return span.op_offsets[place.op] if place.op is not None and span.op_offsets else span.offset
 
 
 def _types(steps: tuple[CheckedStep, ...]) -> dict[str, TensorType]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tcptune.errors import InputError
+from tcptune.ir.fields import LARGEST_BITS
 from tcptune.ir.files import read_json, write_text
 from tcptune.ir.schedule import CORE, DMA, MAIN, NOOP, PCIE, SUB, VECTOR, Buffer, Lifetime, Operation, Schedule
 from tcptune.model.hardware import RNGD, Hardware
@@ -51,13 +52,15 @@ def visible(begin: int, end: int, first: int, last: int) -> tuple[int, int] | No
 
 def _integer(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value != int(value):
-        raise InputError(f"{where} must be a whole number, got {value!r}")
+        raise InputError(f"{where} must be a whole number, got {value!r:.60}")
+    if not 0 <= value < 1 << LARGEST_BITS:
+        raise InputError(f"{where} must be from 0 to below 2^{LARGEST_BITS}, got {value!r:.60}")
     return int(value)
 
 
 def _number(value: Any, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise InputError(f"{where} must be a number, got {value!r}")
+        raise InputError(f"{where} must be a number, got {value!r:.60}")
     return float(value)
 
 
@@ -65,7 +68,7 @@ def _list(raw: dict[str, Any], key: str, where: str) -> list[Any]:
     """The list in a field that may be missing or null."""
     value = raw.get(key)
     if value is not None and not isinstance(value, list):
-        raise InputError(f"{where}.{key} must be a list, got {value!r}")
+        raise InputError(f"{where}.{key} must be a list, got {value!r:.60}")
     return value or []
 
 
@@ -136,7 +139,12 @@ def read_schedule(path: Path) -> Schedule:
     Raises:
         InputError: it cannot be read, is no JSON or no schedule.
     """
-    return from_json(read_json(path))
+    try:
+        return from_json(read_json(path))
+    except InputError as error:
+        if str(path) not in error.message:
+            error.message = f"{path}: {error.message}"
+        raise
 
 
 # writing

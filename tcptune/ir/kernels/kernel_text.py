@@ -293,12 +293,27 @@ def _lines(text: str) -> list[_Line]:
     return lines
 
 
+@dataclass
+class KernelLines:
+    """Where the parts of a kernel stand in its text: (line from 1, text of the line) of each.
+
+    Attributes:
+        steps: by the step's path, its index, within loops the indices of the loops around it first.
+        ops: operations of the Tensor Unit step with this path.
+    """
+
+    inputs: dict[str, tuple[int, str]] = field(default_factory=dict)
+    steps: dict[tuple[int, ...], tuple[int, str]] = field(default_factory=dict)
+    ops: dict[tuple[int, ...], list[tuple[int, str]]] = field(default_factory=dict)
+
+
 class _Reader:
-    """Reads the logical lines of one kernel."""
+    """Reads the logical lines of one kernel; `where` says afterwards on which line each part stood."""
 
     def __init__(self, text: str) -> None:
         self.lines = _lines(text)
         self.next = 0
+        self.where = KernelLines()
         self.name = "kernel"
         self.axes = Axes({})
         self.chips = 1
@@ -314,7 +329,7 @@ class _Reader:
             if line.depth:
                 line.fail("nothing above opens this indented block")
             if not self._header(line):
-                steps.append(self._step(0))
+                steps.append(self._step((len(steps),)))
         if not self.outputs:
             raise InputError("the kernel names no output", hint="end it with a line like: output out")
         return Kernel(self.name, self.axes, tuple(self.inputs), tuple(steps), self.outputs, self.chips, self.oracle, self.tolerance)
@@ -344,6 +359,7 @@ class _Reader:
 
     def _read_input(self, line: _Line) -> None:
         name = line.match(_NAME, "the name of the input")
+        self.where.inputs[name] = (line.number, line.text)
         line.need(":")
         raw = {"type": line.match(_NAME, "a tier"), "dtype": line.match(_NAME, "an element type")}
         raw.update(_pairs(line))
@@ -362,11 +378,13 @@ class _Reader:
         raw = _pairs(line)
         self.tolerance = line.blame(lambda: Tolerance.from_json(raw))
 
-    def _step(self, depth: int) -> KernelStep:
+    def _step(self, path: tuple[int, ...]) -> KernelStep:
         line = self.lines[self.next]
+        depth = len(path) - 1
+        self.where.steps[path] = (line.number, line.text)
         self.next += 1
         if re.match(r"for\s", line.text[line.at :]):
-            return self._loop(line, depth)
+            return self._loop(line, path)
         let = None
         bound = re.match(r"([A-Za-z_]\w*)\s*=(?!=)", line.text[line.at :])
         if bound:
@@ -374,14 +392,14 @@ class _Reader:
             line.at += bound.end()
         line.skip()
         if re.match(r"\w+\s*\.", line.text[line.at :]):
-            return self._pass(line, let, depth)
+            return self._pass(line, let, path)
         raw = line.call()
         line.done()
         if let is not None:
             raw = {"let": let, **raw}
         return line.blame(lambda: step_from_json(raw, self.axes))
 
-    def _pass(self, line: _Line, let: str | None, depth: int) -> KernelStep:
+    def _pass(self, line: _Line, let: str | None, path: tuple[int, ...]) -> KernelStep:
         raw: dict[str, Any] = {} if let is None else {"let": let}
         raw["context"] = line.match(_NAME, "a context")
         line.need(".")
@@ -397,9 +415,10 @@ class _Reader:
         parsed = []
         while self.next < len(self.lines) and self.lines[self.next].peek("."):
             op_line = self.lines[self.next]
-            if op_line.depth != depth + 1:
+            if op_line.depth != len(path):
                 op_line.fail("indent the operations of a pass one level below its first line")
             self.next += 1
+            self.where.ops.setdefault(path, []).append((op_line.number, op_line.text))
             op_line.need(".")
             op = op_line.call()
             op_line.done()
@@ -407,7 +426,8 @@ class _Reader:
             parsed.append(op_line.blame(lambda one=one: TensorUnit.from_json(one, self.axes)).ops[0])  # type: ignore[misc]  # mypy cannot infer a lambda that binds its loop variable by default
         return TensorUnit(unit.context, unit.begin, tuple(parsed), unit.let)
 
-    def _loop(self, line: _Line, depth: int) -> KernelStep:
+    def _loop(self, line: _Line, path: tuple[int, ...]) -> KernelStep:
+        depth = len(path) - 1
         if depth >= MAX_LOOP_DEPTH:
             line.fail(f"loops are nested deeper than {MAX_LOOP_DEPTH}")
         line.match(re.compile("for"), "for")
@@ -421,11 +441,11 @@ class _Reader:
         unroll = line.take("unroll")
         line.need(":")
         line.done()
-        body = []
+        body: list[KernelStep] = []
         while self.next < len(self.lines) and self.lines[self.next].depth > depth:
             if self.lines[self.next].depth != depth + 1:
                 self.lines[self.next].fail("indented too deep")
-            body.append(self._step(depth + 1))
+            body.append(self._step((*path, len(body))))
         if not body:
             line.fail("the loop has no body")
         return Loop(var, count, tuple(body), unroll)
@@ -449,6 +469,12 @@ def parse_kernel(text: str) -> Kernel:
         ParseError: the text is wrong; message has the line, the error points at the column.
         RuleViolation: a mapping in it breaks a rule; the message has the line.
     """
+    return parse_with_lines(text)[0]
+
+
+def parse_with_lines(text: str) -> tuple[Kernel, KernelLines]:
+    """As `parse_kernel`, with the line of every part, for whoever checks the kernel afterwards."""
     if not text.strip():
-        raise InputError("the kernel text is empty")
-    return _Reader(text).read()
+        raise InputError("the kernel text is empty", hint="it begins with a line like: kernel gemm")
+    reader = _Reader(text)
+    return reader.read(), reader.where

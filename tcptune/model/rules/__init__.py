@@ -75,10 +75,11 @@ def rules_about(text: str) -> list[Rule]:
         return [rules[key]]
     if not key or (numbered and any(group_of(r) == numbered.group(1) for r in rules)):
         return []
+    words = [word for word in key.split() if len(word) > 1 and any(c.isalpha() for c in word)]
     for chosen in (
         [r for r in rules.values() if group_of(r.id) == key],
         [r for r in rules.values() if r.id.startswith(key)],
-        [r for r in rules.values() if all(word in f"{r.title} {r.text} {r.fix}".upper() for word in key.split())],
+        [r for r in rules.values() if words and all(word in f"{r.title} {r.text} {r.fix}".upper() for word in words)],
     ):
         if chosen:
             return chosen
