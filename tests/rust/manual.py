@@ -67,3 +67,31 @@ def page(name: str) -> str:
     main = next((i for i in range(at, at + 120) if "async fn main" in lines[i]), at)
     end = next(i for i in range(main, len(lines)) if lines[i] == "}")
     return "\n".join(lines[start : end + 1]) + "\n"
+
+
+def stream_examples() -> dict[str, str]:
+    """``name:line`` of every function with a stream in its head to the whole example that the book prints it in."""
+    lines = _lines()
+    found = {}
+    for at, line in enumerate(lines):
+        match = re.match(r"fn (\w+)<", line)
+        if match is None or "MemTensor" in "".join(lines[at : at + 4]):
+            continue
+        start = at
+        while not lines[start].startswith(("#!", "fn main", "extern", "use ")):
+            start -= 1
+        while lines[start - 1].startswith(("#!", "fn main", "extern", "use ")):
+            start -= 1
+        is_wrapped = any(text.startswith("fn main()") for text in lines[start:at])
+        end = next(i for i in range(at, len(lines)) if lines[i] == "}")
+        depth = sum(_braces(text) for text in lines[start : end + 1])
+        while is_wrapped and depth > 0:
+            end += 1
+            depth += _braces(lines[end])
+        found[f"{match[1]}:{at + 1}"] = "\n".join(lines[start : end + 1]) + "\n"
+    return found
+
+
+def _braces(line: str) -> int:
+    code = line.split("//")[0]
+    return code.count("{") - code.count("}")

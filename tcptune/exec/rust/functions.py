@@ -8,7 +8,7 @@ from tcptune.exec.rust.frame import Frame
 from tcptune.exec.rust.statements import read_block
 from tcptune.exec.rust.syntax.module import Function
 from tcptune.exec.rust.syntax.types import TensorHint, TupleHint, TypeArgument, TypeReader, parameter_names
-from tcptune.exec.rust.values import Context, Device, Pending, RuntimeIndex, Tensor, Value, View
+from tcptune.exec.rust.values import Context, Device, Pending, RuntimeIndex, Stream, Tensor, Value, View, described
 from tcptune.ir.types import DType
 
 MAX_CALL_DEPTH = 32
@@ -83,6 +83,10 @@ def _passed(inner: Frame, parameter: Parameter, value: Value, frame: Frame, node
     if wanted is None:
         if parameter.is_device and not isinstance(value, Device | Context):
             raise frame.source.error(node, "RUST-006", f"the parameter {parameter.name!r} takes the device")
+        return value
+    if wanted.is_stream:
+        if not isinstance(value, Stream):
+            raise frame.source.error(node, "RUST-006", f"the parameter {parameter.name!r} takes a stream, got {described(value)}")
         return value
     if isinstance(value, Tensor) and value.tier == wanted.tier:
         levels = {level: m if m is not None else wanted.level(level) for level, m in {**wanted.levels, **(value.levels or {})}.items()}

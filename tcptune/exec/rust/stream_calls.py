@@ -70,7 +70,7 @@ def _types(reader: CallReader, link: Link, signature: Signature, hint: TensorHin
     if link.types is None:
         if not signature.types:
             return {}
-        if signature.ends and hint is not None:
+        if hint is not None and all(kind in ("mapping", "dtype") for _, kind in signature.types):
             return {name: _inferred(reader, link, name, hint) for name, _ in signature.types}
         hint_text = f"write {signature.shown}" + (", or annotate the `let` with the tensor type" if signature.ends else "")
         raise source.error(link.node, "RUST-004", f"the type arguments of {link.name} cannot be inferred here", hint=hint_text)
@@ -82,9 +82,9 @@ def _types(reader: CallReader, link: Link, signature: Signature, hint: TensorHin
     return fields
 
 
-def _inferred(reader: CallReader, link: Link, name: str, hint: TensorHint | None, node: Node | None = None) -> Mapping:
-    """The mapping that the annotation of the result gives for a type argument."""
-    found = hint.level(name) if hint is not None else None
+def _inferred(reader: CallReader, link: Link, name: str, hint: TensorHint | None, node: Node | None = None) -> Mapping | DType:
+    """The mapping or element type that the annotation of the result gives for a type argument."""
+    found = None if hint is None else hint.dtype if name == "dtype" else hint.level(name)
     if found is None:
         at = link.node if node is None else node
         raise reader.source.error(

@@ -19,9 +19,12 @@ from tcptune.exec.rust.syntax.constants import Constants
 from tcptune.exec.rust.syntax.module import Module, nearest
 from tcptune.exec.rust.syntax.source import RustError, Source
 from tcptune.ir.mappings.mapping import Mapping
-from tcptune.ir.types import TIER_LEVELS, DType, TensorType, dtype
+from tcptune.ir.types import TIER_LEVELS, DType, StreamType, TensorType, dtype
 
 _TENSOR = re.compile(r"(Host|Hbm|Dm|Trf|Vrf)Tensor(View|ViewMut)?\Z")
+_STREAM = re.compile(r"((?:Begin|Fetch|Switch|Collect|Contract|Vector|Cast|Transpose|Commit)\w*)Tensor\Z")
+_STREAM_LEVELS = ("chip", "cluster", "slice", "time", "packet")
+_LANE_POSITIONS = ("ContractOuter", "ContractPacket", "ContractTime")
 _SIZE = re.compile(r"\b(\w+)\s*::\s*SIZE\b")
 _BRACED = re.compile(r"\{\s*([A-Za-z_]\w*)\s*\}")
 TypeArgument = Mapping | DType | int | str
@@ -30,11 +33,19 @@ TypeArgument = Mapping | DType | int | str
 
 @dataclass(frozen=True)
 class TensorHint:
-    """A tensor type as far as the text gives it; None stands for ``_``."""
+    """A tensor or stream type as far as the text gives it; None stands for ``_``.
+
+    `tier` is the tier of a tensor, or the position of a stream; `context` is that of a stream.
+    """
 
     tier: str
     dtype: DType | None
     levels: Dict[str, Mapping | None]
+    context: str = "main"
+
+    @property
+    def is_stream(self) -> bool:
+        return self.tier not in TIER_LEVELS
 
     def part(self, position: int, count: int) -> None:
         """No tuple type: its parts are unknown."""
@@ -43,11 +54,18 @@ class TensorHint:
         return self.levels.get(name)
 
     def complete(self) -> TensorType | None:
-        """The type, if nothing is left open."""
+        """The tensor type, if nothing is left open."""
         known = {name: m for name, m in self.levels.items() if m is not None}
-        if self.dtype is None or len(known) != len(self.levels):
+        if self.dtype is None or len(known) != len(self.levels) or self.is_stream:
             return None
         return TensorType(self.tier, self.dtype, **known)
+
+    def stream(self) -> StreamType | None:
+        """The stream type, if nothing is left open."""
+        known = {name: m for name, m in self.levels.items() if m is not None}
+        if self.dtype is None or len(known) != len(self.levels) or not self.is_stream:
+            return None
+        return StreamType(self.tier, self.dtype, **known)
 
 
 @dataclass(frozen=True)
@@ -254,7 +272,7 @@ class TypeReader:
         return self.tensor(node)
 
     def tensor(self, node: Node) -> TensorHint | None:
-        """The tensor type that an annotation gives, an alias of one too; None if it is another type.
+        """The tensor or stream type that an annotation gives, an alias of one too; None if it is another type.
 
         Raises:
             RustError: RUST-003, the number of type arguments is wrong.
@@ -268,6 +286,9 @@ class TypeReader:
         head = node.child_by_field_name("type") if node.type == "generic_type" else node
         match = _TENSOR.match(source.text_of(head)) if head is not None else None
         if match is None:
+            stream = _STREAM.match(source.text_of(head)) if head is not None and node.type == "generic_type" else None
+            if stream is not None:
+                return self._stream(node, stream[1])
             alias = None if head is None else self._tensor_alias(source.text_of(head), node)
             return None if alias is None else alias[0].tensor(alias[1])
         tier = match[1]
@@ -283,9 +304,24 @@ class TypeReader:
                 f"{match[0]} takes {len(names)} type arguments, got {len(arguments)}",
                 hint=signature,
             )
-        open_ = [source.text_of(a) == "_" for a in arguments]
-        levels = {n: None if o else self.mapping(a) for n, a, o in zip(names[1:], arguments[1:], open_[1:], strict=True)}
-        return TensorHint(tier, None if open_[0] else self.dtype(arguments[0]), levels)
+        return self._hint(tier, names[1:], arguments)
+
+    def _stream(self, node: Node, position: str) -> TensorHint | None:
+        """``CollectTensor<'l, { Tu::Main }, D, Chip, Cluster, Slice, Time, Packet>``; what follows the levels is the engine's."""
+        arguments = type_arguments(node)
+        names = (*_STREAM_LEVELS[:3], "lane", *_STREAM_LEVELS[3:]) if position in _LANE_POSITIONS else _STREAM_LEVELS
+        if position == "ContractOuter" and len(arguments) > 2:  # its second element type is that of the register file
+            arguments = [*arguments[:2], *arguments[3:]]
+        if len(arguments) < len(names) + 2:
+            return None
+        context = "sub" if "Sub" in self.module.source.text_of(arguments[0]) else "main"
+        return self._hint(position, names, arguments[1 : len(names) + 2], context)
+
+    def _hint(self, tier: str, names: Sequence[str], arguments: Sequence[Node], context: str = "main") -> TensorHint:
+        """A type from its element type and the mappings of its levels; ``_`` leaves one open."""
+        open_ = [self.module.source.text_of(a) == "_" for a in arguments]
+        levels = {n: None if o else self.mapping(a) for n, a, o in zip(names, arguments[1:], open_[1:], strict=True)}
+        return TensorHint(tier, None if open_[0] else self.dtype(arguments[0]), levels, context)
 
     def _tensor_alias(self, name: str, node: Node) -> tuple[TypeReader, Node] | None:
         """The alias that a type expression names, unless it stands for a mapping or an element type."""
