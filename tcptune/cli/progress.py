@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tcptune.search.tuner import Progress as SearchState
+from tcptune.search.options import Progress as SearchState
 
 Begin = Callable[[str, int], None]
 """Starts the bar of a search, given its name and its budget of trials."""

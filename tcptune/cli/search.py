@@ -19,9 +19,9 @@ from tcptune.ir.files import require_writable
 from tcptune.ir.workload import Workload, einsum
 from tcptune.reports.folder import write_result
 from tcptune.reports.result_view import stopped_words
-from tcptune.search.entry import AnyTuner, tuner_for
+from tcptune.search.entry import tuner_for
+from tcptune.search.frame import Search
 from tcptune.search.result import SearchResult
-from tcptune.search.vector_search import VectorTuner
 
 app = typer.Typer(no_args_is_help=True, help="Search the fastest kernel for a workload.")
 
@@ -38,8 +38,8 @@ def command(
     epilogue: Annotated[str | None, typer.Option(help="for example 'bias:b(j), relu'")] = None,
     fuse: Annotated[bool, typer.Option("--fuse/--no-fuse", help="whether the epilogue may run in the contraction's pass")] = True,
     reduce: Annotated[str, typer.Option(help="reduction of a workload with one input: sum or max")] = "sum",
-    trials: Annotated[int, typer.Option(help="candidates that are compiled at most")] = 200,
-    time_limit: Annotated[float | None, typer.Option(help="seconds after which the best so far is reported")] = None,
+    trials: Annotated[int, typer.Option(help="candidates that are tried at most, beside the template")] = 200,
+    time_limit: Annotated[float | None, typer.Option(help="seconds after which the search begins nothing more")] = None,
     seed: Annotated[int, typer.Option(help="seed of the search", min=0)] = 0,
     jobs: Annotated[int, typer.Option(help="worker processes; results are reproducible with 1")] = 1,
     profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
@@ -69,8 +69,6 @@ def command(
         study=study,
         command="tcptune " + shlex.join(sys.argv[1:]),
     )
-    if study is not None and isinstance(tuner, VectorTuner):
-        note("--study has no effect here: a search of one input or of f32 is short and enumerated, so it starts anew after a kill")
     require_writable(folder)
     result = run_with_progress(tuner)
     files = write_result(result, folder)
@@ -106,10 +104,10 @@ def folder_name(workload: Workload) -> str:
     return "_".join(part for part in (subscripts, sizes, workload.dtype.name, epilogue) if part)
 
 
-def run_with_progress(tuner: AnyTuner) -> SearchResult:
+def run_with_progress(tuner: Search) -> SearchResult:
     """Runs the search; a terminal sees a progress bar on standard error. An interrupt ends it with the best so far."""
     with search_progress() as (begin, show):
-        begin("search", tuner.trials)
+        begin("search", tuner.options.trials)
         tuner.progress = show
         result = tuner.run()
     if result.stopped == "interrupt":

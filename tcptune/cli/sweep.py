@@ -13,8 +13,8 @@ from tcptune.ir.files import require_writable
 from tcptune.reports.compare import comparison_text, load_runs
 from tcptune.reports.folder import write_result
 from tcptune.reports.sweep import sweep_document, write_sweep
+from tcptune.search.options import Progress as TunerProgress
 from tcptune.search.suite import SuiteRun, load_suite, run_suite
-from tcptune.search.tuner import Progress as TunerProgress
 
 
 def command(

@@ -2,52 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from tcptune.errors import InputError
+from tcptune.exec.lowering.candidates import is_contraction
 from tcptune.ir.workload import Workload
+from tcptune.search.frame import Search
+from tcptune.search.options import Options
 from tcptune.search.result import SearchResult
 from tcptune.search.tuner import Tuner
 from tcptune.search.vector_search import VectorTuner
 
-AnyTuner = Tuner | VectorTuner
 
-
-def tuner_for(workload: Workload, **options: Any) -> AnyTuner:
-    """The search that suits a workload; the options are the fields of `Tuner`.
+def tuner_for(workload: Workload, **options: Any) -> Search:
+    """The search that suits a workload; the options are the fields of `Options`.
 
     Raises:
         InputError: an option cannot be used.
     """
     if not isinstance(workload, Workload):
         raise InputError(f"tune takes a workload, got {workload!r:.60}", hint='make one with einsum("ik,jk->ij", i=512, j=512, k=64)')
-    contracts = len(workload.inputs) == 2 and workload.dtype.name != "f32"  # f32 has no multiplier in the Contraction Engine (CE-014)
-    kind: type[Tuner] | type[VectorTuner] = Tuner if contracts else VectorTuner
-    return kind(workload, **_checked(options, kind))
-
-
-def _checked(options: dict[str, Any], kind: type[AnyTuner]) -> dict[str, Any]:
-    """Options by name and kind; ranges are for the tuner to check."""
-    known = [field.name for field in fields(kind) if field.init and field.name != "workload"]
-    for name, value in options.items():
-        if name not in known:
-            raise InputError(f"there is no search option {name!r}", hint=f"options: {', '.join(known)}")
-        if name == "time_limit" and value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-            raise InputError(f"time_limit must be a number of seconds, got {value!r:.60}")
-        if name in ("profile", "command") and not isinstance(value, str):
-            raise InputError(f"{name} must be a text, got {value!r:.60}")
-        if name == "study" and value is not None and not isinstance(value, str | Path):
-            raise InputError(f"study must be the path of a journal file, got {value!r:.60}")
-        if name == "progress" and value is not None and not callable(value):
-            raise InputError(f"progress must be a function of the search's state, got {value!r:.60}")
-    study = options.get("study")
-    return {**options, "study": Path(study)} if isinstance(study, str) else options
+    kind: type[Search] = Tuner if is_contraction(workload) else VectorTuner
+    return kind(workload, Options.of(options))
 
 
 def tune(workload: Workload, **options: Any) -> SearchResult:
-    """Searches a fast kernel for a workload; the options are the fields of `Tuner`.
+    """Searches a fast kernel for a workload; the options are the fields of `Options`.
 
     >>> from tcptune.ir.workload import einsum
     >>> tune(einsum("i->i", i=2048, dtype="i32", epilogue="add 1")).makespan < 12_602 // 2

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Dict
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tcptune.errors import RuleViolation, TcptuneError, WorkError
 from tcptune.exec.compile import compile_kernel
-from tcptune.exec.lowering.lower import lower
+from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload
+from tcptune.search.deadline import TimeIsUp
 from tcptune.search.knobs import Priced
 from tcptune.search.result import kernel_hash
 from tcptune.search.space import Space
@@ -34,6 +35,23 @@ _MOMENT_S = 0.02
 
 RETRIES = 4
 """Settings of one placement that are tried when the cheapest ones are refused by a rule."""
+
+
+class AnySpace(Protocol):
+    """What the workers need of a space, whatever is enumerated in it."""
+
+    @property
+    def workload(self) -> Workload: ...
+
+    @property
+    def profile(self) -> str: ...
+
+    def prepare(self) -> None:
+        """Computes once what every task needs.
+
+        Raises:
+            TimeIsUp: the time limit is over.
+        """
 
 
 @dataclass(frozen=True)
@@ -56,7 +74,7 @@ def evaluate(candidate: Candidate, profile: str, price: int = 0, seen: Dict[str,
     """Compiles one candidate; a refusal is an outcome, not an error. `seen` maps the kernels compiled before to their makespans."""
     document = candidate.to_json()
     try:
-        kernel = lower(candidate)
+        kernel = lower_candidate(candidate)
         digest = kernel_hash(kernel.to_text())
         if seen and digest in seen:
             return Outcome(document, DUPLICATE, digest, seen[digest], price)
@@ -74,12 +92,20 @@ def explore(space: Space, entry: int, below: int, seen: Dict[str, int] | None = 
 
 
 def explore_many(space: Space, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
-    """The same for several placements, the cheapest price first: a plan found for one lowers the limit of those after it."""
+    """The same for several placements, the cheapest price first: a plan found for one lowers the limit of those after it.
+
+    Raises:
+        TimeIsUp: the time limit is over.
+    """
     found: dict[int, list[Outcome]] = {entry: [] for entry in entries}
-    ranked = {entry: space.ranked(entry, below, 1) for entry in entries}
+    ranked = {}
+    for entry in entries:
+        space.deadline.check()
+        ranked[entry] = space.ranked(entry, below, 1)
     for entry in sorted((e for e in entries if ranked[e]), key=lambda e: (ranked[e][0].terms.makespan, e)):
         if ranked[entry][0].terms.makespan >= below:
             break
+        space.deadline.check()
         found[entry] = _compile_cheapest(space, entry, ranked[entry], below, seen)
         below = min([below, *(o.makespan for o in found[entry] if o.fate == SCHEDULED)])
     return [found[entry] for entry in entries]
@@ -103,18 +129,19 @@ def _evaluate_priced(space: Space, entry: int, priced: Priced, seen: Dict[str, i
     return evaluate(Candidate(space.workload, space.placement(entry), priced.knobs), space.profile, priced.terms.makespan, seen)
 
 
-_worker_space: Space | None = None
+_worker_space: AnySpace | None = None
 
 
-def _start_worker(workload: Workload, profile: str) -> None:
+def _start_worker(space: AnySpace) -> None:
     global _worker_space
-    _worker_space = Space(workload, profile)
-    _worker_space.bounds  # noqa: B018 - builds the tables once
+    _worker_space = space
+    with suppress(TimeIsUp, WorkError):  # the search's own process meets the same and says so
+        space.prepare()
 
 
-def _explore_in_worker(entries: list[int], below: int) -> list[list[Outcome]]:
-    assert _worker_space is not None
-    return explore_many(_worker_space, entries, below, {})
+def _explore_in_worker(entries: list[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
+    assert isinstance(_worker_space, Space)
+    return explore_many(_worker_space, entries, below, seen)
 
 
 def _worker_process() -> int:
@@ -123,9 +150,9 @@ def _worker_process() -> int:
     return os.getpid()
 
 
-def _evaluate_in_worker(candidate: dict[str, Any]) -> Outcome:
+def _evaluate_in_worker(candidate: dict[str, Any], seen: Dict[str, int]) -> Outcome:
     assert _worker_space is not None
-    return evaluate(Candidate.from_json(_worker_space.workload, candidate), _worker_space.profile)
+    return evaluate(Candidate.from_json(_worker_space.workload, candidate), _worker_space.profile, seen=seen)
 
 
 @contextmanager
@@ -144,12 +171,12 @@ def _interrupts_ignored() -> Iterator[None]:
 class Workers:
     """Runs `explore` and `evaluate` in `jobs` processes (1: in this one), results in the order of submission."""
 
-    def __init__(self, space: Space, jobs: int) -> None:
+    def __init__(self, space: AnySpace, jobs: int) -> None:
         self.space = space
         self.jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
         if jobs > 1:
-            self._pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (space.workload, space.profile))
+            self._pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start_worker, (space,))
             with _interrupts_ignored():  # each of the first tasks starts a worker, which inherits this
                 for _ in range(jobs):
                     self._pool.submit(os.getpid)
@@ -162,20 +189,21 @@ class Workers:
 
     def explore(self, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
         if self._pool is None:
+            assert isinstance(self.space, Space)
             return explore_many(self.space, entries, below, seen)
         parts = SHARES_PER_JOB * self.jobs
         shares = [list(entries[n::parts]) for n in range(parts)]
         shares = [share for share in shares if share]
-        found = self._results(_explore_in_worker, [(share, below) for share in shares])
+        found = self._results(_explore_in_worker, [(share, below, seen) for share in shares])
         by_entry = {
             entry: outcomes for share, answer in zip(shares, found, strict=True) for entry, outcomes in zip(share, answer, strict=True)
         }
         return [by_entry[entry] for entry in entries]
 
     def evaluate(self, candidates: Sequence[Candidate], seen: Dict[str, int]) -> list[Outcome]:
-        if self._pool is None:
+        if self._pool is None or len(candidates) == 1:
             return [evaluate(c, self.space.profile, seen=seen) for c in candidates]
-        return self._results(_evaluate_in_worker, [(c.to_json(),) for c in candidates])
+        return self._results(_evaluate_in_worker, [(c.to_json(), seen) for c in candidates])
 
     def _results(self, task: Callable[..., Answer], calls: Sequence[tuple[Any, ...]]) -> list[Answer]:
         """Answers of the workers in the order of the calls.

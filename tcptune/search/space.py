@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from math import floor, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,13 @@ import numpy.typing as npt
 from tcptune.errors import WorkError
 from tcptune.ir.candidate import Knobs
 from tcptune.ir.placement import Placement
+from tcptune.ir.types import DType
 from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import profile as profile_named
+from tcptune.search.deadline import Deadline
 from tcptune.search.knobs import Floor, Priced, ranked_knobs
-from tcptune.solver.bounds import Bounds, table_bounds
+from tcptune.solver.bounds import Bounds, table_bounds, transfer_floor
 from tcptune.solver.placement import PlacementModel
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import PlacementTable, families, placement_table
@@ -25,10 +28,14 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Space:
-    """All placements of a workload. Entries are numbered by bound, then by family and row, so the order is the same in every run."""
+    """All placements of a workload. Entries are numbered by bound, then by family and row, so the order is the same in every run.
+
+    Building the tables may end at the deadline with `TimeIsUp`.
+    """
 
     workload: Workload
     profile: str = "vendor"
+    deadline: Deadline = field(default=Deadline(), compare=False)
 
     @cached_property
     def fixed(self) -> FixedCosts:
@@ -41,17 +48,39 @@ class Space:
         Raises:
             WorkError: nothing fits one pass; the message names the memory that is too small.
         """
-        if _largest_tensor_bytes(self.workload) > _CHIP_BYTES:  # also keeps the tables' integers within 64 bits
-            raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
-        tables = tuple(t for t in (placement_table(f) for f in families(self.workload)) if t.rows)
+        self.require_room()
+        built = []
+        for family in families(self.workload):
+            self.deadline.check()
+            built.append(placement_table(family))
+        tables = tuple(t for t in built if t.rows)
         if not tables:
             raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
         return tables
 
+    def require_room(self) -> None:
+        """Raises:
+        WorkError: an operand or the result is larger than the data memory (below that, integers of tables stay within 64 bits).
+        """
+        if _largest_tensor_bytes(self.workload) > _CHIP_BYTES:
+            raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
+
     @cached_property
     def bounds(self) -> tuple[Bounds, ...]:
         timing = profile_named(self.profile).dma
-        return tuple(table_bounds(t, self.fixed, timing) for t in self.tables)
+        found = []
+        for table in self.tables:
+            self.deadline.check()
+            found.append(table_bounds(table, self.fixed, timing))
+        return tuple(found)
+
+    def prepare(self) -> None:
+        """Builds tables and bounds.
+
+        Raises:
+            TimeIsUp: the deadline is over. WorkError: nothing fits one pass.
+        """
+        self.bounds  # noqa: B018 - computed once and kept
 
     @cached_property
     def _order(self) -> tuple[Ints, Ints, Ints]:
@@ -104,6 +133,21 @@ class Space:
         """The cheapest knob settings of one placement that cost less than `below`, at most `keep`."""
         placement, start = self.placement(entry), self.start_knobs(entry)
         return ranked_knobs(self.workload, placement, start, self.fixed, self.profile, below, self.floor(entry), keep)
+
+
+def transfers_floor(workload: Workload, profile: str) -> int:
+    """Cycles that every plan takes for its transfers alone: launch, a load of each input, a store, the closing sync.
+
+    All lines of a transfer go out over all engines at the cheapest rate (VT-021), one transfer at a time.
+    """
+    fixed, timing = FixedCosts.of(profile), profile_named(profile).dma
+
+    def moved_bytes(axes: tuple[str, ...], element: DType) -> float:
+        return prod(workload.size(axis) for axis in axes) * element.bits / 8
+
+    loads = sum(transfer_floor(moved_bytes(axes, workload.dtype), timing, store=False) for axes in workload.inputs)
+    store = transfer_floor(moved_bytes(workload.output, workload.out_dtype), timing, store=True)
+    return floor(fixed.start + loads + store + fixed.sync)
 
 
 _CHIP_BYTES = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.dm_bytes_per_slice

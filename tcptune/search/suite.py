@@ -30,8 +30,8 @@ from tcptune.errors import InputError, WorkError
 from tcptune.ir.files import read_json, read_text
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tuner_for
+from tcptune.search.options import Progress
 from tcptune.search.result import SearchResult
-from tcptune.search.tuner import Progress
 
 RESULT_FILE = "result.json"
 STUDY_FILE = "study.journal"
@@ -74,7 +74,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class SuiteRun:
-    """One search of a suite; `options` are the fields of `Tuner`."""
+    """One search of a suite; `options` are some of the fields of `search.options.Options`."""
 
     name: str
     workload: Workload

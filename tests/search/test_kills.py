@@ -54,7 +54,7 @@ def check_kills(tmp_path, delays):
     resumed = tune(workload, trials=TRIALS, seed=0, study=path)
     fresh = tune(workload, trials=TRIALS, seed=0)
     assert json.dumps({**resumed.to_json(), "wall_time_s": 0}) == json.dumps({**fresh.to_json(), "wall_time_s": 0})
-    with Study(path, {"workload": workload.to_json(), "seed": 0, "profile": "vendor", "version": 1}) as study:
+    with Study(path, {"workload": workload.to_json(), "seed": 0, "profile": "vendor", "version": 2}) as study:
         assert sorted(study.records) == list(range(len(study.records)))
 
 
@@ -67,8 +67,8 @@ def test_a_search_resumed_after_any_step_ends_as_the_uninterrupted_one(tmp_path)
     path = tmp_path / "study.journal"
     whole = {**tune(workload, trials=TRIALS, seed=0, study=path).to_json(), "wall_time_s": 0}
     lines = path.read_bytes().splitlines(keepends=True)
-    assert len(lines) > 30  # beyond the exploration: the last steps are suggestions
-    for kept in range(2, len(lines), 6):
+    assert sum(b'"kind":"suggest"' in line for line in lines) > 3
+    for kept in range(2, len(lines), 4):
         path.write_bytes(b"".join(lines[:kept]))
         resumed = {**tune(workload, trials=TRIALS, seed=0, study=path).to_json(), "wall_time_s": 0}
         assert resumed == whole, f"resumed after {kept} lines"

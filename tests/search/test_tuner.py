@@ -8,7 +8,6 @@ from tcptune.errors import InputError, WorkError
 from tcptune.ir.workload import einsum
 from tcptune.search import tuner as tuner_module
 from tcptune.search.entry import tune
-from tcptune.search.tuner import Tuner
 
 SMALL = einsum("ik,jk->ij", i=32, j=32, k=32)
 
@@ -102,7 +101,7 @@ def test_an_interrupt_reports_the_best_so_far():
         if state.trials >= 4:
             raise KeyboardInterrupt
 
-    result = Tuner(SMALL, trials=200, progress=stop).run()
+    result = tune(SMALL, trials=200, progress=stop)
     assert result.stopped == "interrupt"
     assert result.oracle.passed
     assert result.lower_bound <= result.makespan
