@@ -1,33 +1,66 @@
-"""Reads a kernel from a file: `.visa` text, `.rs` vendor Rust, or a `.json` kernel document."""
+"""Reads and checks a kernel from a file: `.visa` text, `.rs` vendor Rust, or a `.json` kernel document."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from tcptune.errors import InputError, TcptuneError
+from tcptune.errors import InputError, ParseError, RuleViolation, TcptuneError
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.program.checked import CheckedKernel
+from tcptune.exec.program.locate import FailingPlace, failing_place
 from tcptune.exec.rust.check import check_rust
 from tcptune.exec.rust.reader import read_rust
 from tcptune.ir.files import read_json, read_text
 from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.kernels.kernel_text import KernelLines, parse_with_lines
 
 
-def load_kernel(path: Path, function: str | None = None) -> Kernel:
-    """The kernel in `path`; the ending decides the form (anything but .rs and .json is read as .visa text).
+def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
+    """The checked kernel in `path`; the ending decides the form (anything but .rs and .json is read as .visa text).
 
     Raises:
-        InputError: the file cannot be read; ParseError and RuleViolation: its text is wrong, with the place (in Rust files also the place
-            of a broken rule of the machine).
+        InputError: the file cannot be read; ParseError and RuleViolation: its text is wrong or breaks a rule of the machine, with file, line
+            and operation (in a .json document the number of the step).
     """
     if function is not None and path.suffix != ".rs":
         raise InputError(f"--function chooses a device function of a .rs file; {path} holds one kernel")
     if path.suffix == ".rs":
-        rust = read_rust(read_text(path), function=function, path=str(path))
-        check_rust(rust)
-        return rust.kernel
-    raw: Any = read_json(path) if path.suffix == ".json" else read_text(path)
+        return check_rust(read_rust(read_text(path), function=function, path=str(path)))
+    lines: KernelLines | None = None
     try:
-        return Kernel.from_json(raw) if path.suffix == ".json" else Kernel.from_text(raw)
+        if path.suffix == ".json":
+            kernel = Kernel.from_json(read_json(path))
+        else:
+            kernel, lines = parse_with_lines(read_text(path))
     except TcptuneError as error:
-        error.message = f"{path}: {error.message}"
+        if str(path) not in error.message:
+            error.message = f"{path}: {error.message}"
         raise
+    try:
+        return check_kernel(kernel)
+    except (RuleViolation, InputError) as error:
+        raise _located(error, path, lines, failing_place(kernel)) from error
+
+
+def _located(error: RuleViolation | InputError, path: Path, lines: KernelLines | None, place: FailingPlace) -> RuleViolation | InputError:
+    """The refusal with file and line, or with the number of the step where there are no lines."""
+    at = None if lines is None else _line(lines, place)
+    if at is None:
+        error.message = f"{path}: {place.words()}: {error.message}"
+        return error
+    number, text = at
+    message = f"{path}: line {number}: {error.message}"
+    column = len(text) - len(text.lstrip())
+    if isinstance(error, RuleViolation):
+        error.message, error.place = message, (text, column)
+        return error
+    return ParseError(text, column, message, hint=error.hint)
+
+
+def _line(lines: KernelLines, place: FailingPlace) -> tuple[int, str] | None:
+    if place.input:
+        return lines.inputs.get(place.input)
+    if place.path is None:
+        return None
+    ops = lines.ops.get(place.path, [])
+    return ops[place.op] if place.op is not None and place.op < len(ops) else lines.steps.get(place.path)

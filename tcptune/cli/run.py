@@ -10,11 +10,11 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from tcptune.cli.kernel_file import load_kernel
+from tcptune.cli import stream_functions
+from tcptune.cli.kernel_file import load_checked
 from tcptune.cli.output import print_document, text_console
 from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_checked
-from tcptune.exec.program.check import check_kernel
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.running.fill import SEED, declared_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
@@ -27,7 +27,7 @@ from tcptune.model.memory.price import Unpriced
 
 def command(
     kernel: Annotated[Path, typer.Argument(metavar="KERNEL", help="a .visa, .rs or .json kernel file")],
-    function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
+    function: Annotated[str | None, typer.Option(help="device function, or function on streams, of a .rs file that holds several")] = None,
     profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
     order: Annotated[Path | None, typer.Option(help="a schedule JSON whose order of operations is imposed")] = None,
     schedule: Annotated[Path | None, typer.Option(help="where the schedule is written, in the vendor's JSON format")] = None,
@@ -35,8 +35,10 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
     """Check, execute and schedule a kernel; exit status 1 if it differs from its oracle."""
-    program = load_kernel(kernel, function)
-    checked = check_kernel(program)
+    if order is None and schedule is None and stream_functions.show(kernel, function, json=json):
+        return
+    checked = load_checked(kernel, function)
+    program = checked.kernel
     compiled, unscheduled = _scheduled(checked, profile, order, required=order is not None or schedule is not None)
     if schedule is not None and compiled is not None:
         write_schedule(compiled.schedule, schedule)

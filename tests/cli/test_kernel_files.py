@@ -1,0 +1,73 @@
+"""A kernel file that breaks a rule: file, line, operation and column of the break, in every form of the file."""
+
+import json
+
+import pytest
+
+from tcptune.ir.kernels.kernel import Kernel
+from tests.cli.in_process import tcptune
+
+COPY = """kernel copy
+axes A=2048
+chips 1
+input x: Hbm bf16 chip=[1] element=[A]
+x_dm = to_dm(x, cluster=[1 # 2], slice=[A / 32 # 256], element=[A % 32])
+for g in 2 unroll:
+  y = main.begin(x_dm)
+    .fetch(time=[A % 32 / 16], packet=[A % 16])
+    .collect(time=[A % 32 / 16], packet=[A % 16])
+    .commit_trim(packet=[A % 16])
+    .commit(element=[A % 32])
+out = to_hbm(x_dm, chip=[1], element=[A])
+output out
+"""
+
+BREAKS = {
+    "a mapping inside a line": ("slice=[A / 32 # 256]", "slice=[A / 48 # 256]", "MAP-010", 5, "/ 48"),
+    "a mapping that shrinks": ("slice=[A / 32 # 256]", "slice=[A / 32 # 7]", "MAP-039", 5, "# 7"),
+    "a level of the wrong size": ("slice=[A / 32 # 256]", "slice=[A / 32]", "HW-007", 5, "x_dm = "),
+    "an operation of a pass in a loop": (
+        "collect(time=[A % 32 / 16], packet=[A % 16])",
+        "collect(time=[1], packet=[A % 32])",
+        "COLLECT-002",
+        9,
+        ".collect",
+    ),
+    "an input": ("chip=[1] element=[A]\nx_dm", "chip=[1 # 3] element=[A]\nx_dm", "HW-008", 4, "input x"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "rule", "line", "at"), BREAKS.values(), ids=BREAKS.keys())
+def test_a_broken_rule_is_shown_at_its_line_and_column(old, new, rule, line, at, tmp_path):
+    assert COPY.count(old) == 1
+    text = COPY.replace(old, new)
+    (tmp_path / "k.visa").write_text(text)
+    run = tcptune("run", tmp_path / "k.visa")
+    assert run.status == 2
+    first, excerpt, caret, *_ = run.err.splitlines()
+    assert first.startswith(f"error[{rule}]: {tmp_path / 'k.visa'}: line {line}: ")
+    assert excerpt[caret.index("^") :].startswith(at)
+    assert f"(column {text.splitlines()[line - 1].index(at) + 1})" in first
+
+
+def test_an_unknown_tensor_is_shown_at_its_line_with_the_known_ones(tmp_path):
+    (tmp_path / "k.visa").write_text(COPY.replace("begin(x_dm)", "begin(x_dn)"))
+    run = tcptune("run", tmp_path / "k.visa")
+    assert run.status == 2
+    assert "line 7: no tensor is called 'x_dn' here" in run.err
+    assert "known: x, x_dm" in run.err
+
+
+def test_a_document_names_the_step_and_the_operation(tmp_path):
+    document = Kernel.from_text(COPY).to_json()
+    document["steps"][1]["body"][0]["ops"][1]["packet"] = "A % 32"
+    (tmp_path / "k.json").write_text(json.dumps(document))
+    run = tcptune("run", tmp_path / "k.json")
+    assert run.status == 2
+    assert f"{tmp_path / 'k.json'}: step 2.1, .collect: " in run.err
+
+
+def test_a_device_function_is_chosen_in_rust_files_only(tmp_path):
+    (tmp_path / "k.visa").write_text(COPY)
+    assert tcptune("run", tmp_path / "k.visa", "--function", "copy").status == 2
+    assert tcptune("run", tmp_path / "k.visa").status == 0
