@@ -60,6 +60,7 @@ def stopped_words(stopped: str, trials: int) -> str:
     return {
         "proven": "the proof that nothing in the declared space is faster",
         "trials": f"the budget of {trials:,} trials; more of them may still narrow the gap",
+        "exhausted": "the end of the declared space; its bound leaves the gap",
         "time": "the time limit; a longer search may still narrow the gap",
         "interrupt": "an interrupt; this is the best so far",
     }.get(stopped, stopped)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcptune.errors import InputError
+from tcptune.errors import InputError, WorkError
 from tcptune.exec.lowering.candidates import is_contraction
 from tcptune.ir.workload import Workload
 from tcptune.search.frame import Search
 from tcptune.search.options import Options
 from tcptune.search.result import SearchResult
+from tcptune.search.space import Space
+from tcptune.search.tiled.tuner import TiledTuner
 from tcptune.search.tuner import Tuner
 from tcptune.search.vector_search import VectorTuner
 
@@ -22,8 +24,19 @@ def tuner_for(workload: Workload, **options: Any) -> Search:
     """
     if not isinstance(workload, Workload):
         raise InputError(f"tune takes a workload, got {workload!r:.60}", hint='make one with einsum("ik,jk->ij", i=512, j=512, k=64)')
-    kind: type[Search] = Tuner if is_contraction(workload) else VectorTuner
-    return kind(workload, Options.of(options))
+    chosen = Options.of(options)
+    if not is_contraction(workload):
+        return VectorTuner(workload, chosen)
+    return Tuner(workload, chosen) if fits_one_pass(workload) else TiledTuner(workload, chosen)
+
+
+def fits_one_pass(workload: Workload) -> bool:
+    """Whether some placement holds a whole contraction in the memories at once."""
+    try:
+        Space(workload).prepare()
+    except WorkError:
+        return False
+    return True
 
 
 def tune(workload: Workload, **options: Any) -> SearchResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from tcptune.errors import RuleViolation
@@ -294,3 +294,43 @@ def _beats(a: _Finish, b: _Finish, fixed: FixedCosts) -> bool:
 
 def _with(base: Candidate, settings: dict[str, object]) -> Candidate:
     return replace(base, knobs=replace(base.knobs, **settings))  # type: ignore[arg-type]  # the settings are fields of Knobs
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What the parts of a body may cost at most, in cycles: the load of either input, and all that begins with the pass."""
+
+    loads: tuple[float, float]
+    rest: float
+
+
+def least_setting(
+    base: Candidate, fixed: FixedCosts, profile: str, cost: Callable[[Terms], float], below: float, budget: Budget
+) -> tuple[float, Priced] | None:
+    """The setting of one slice order whose terms have the least `cost`, and that cost; None if none is below `below`.
+
+    For another end than the makespan of one pass: a body whose operands are loaded in loops, for instance. `cost` must not fall where a
+    term grows.
+    """
+    layout = Layout(base)
+    w, x = layout.stationary, layout.stream
+    stationary = _routes(base, w, fixed, profile, budget.loads[w], 0)
+    streams = _routes(base, x, fixed, profile, budget.loads[x], 0) if stationary else []
+    if not streams:
+        return None
+    best: tuple[float, Priced] | None = None
+    floors = []
+    for n, (a, b, finish) in enumerate(itertools.product(stationary, streams, _finishes(base, fixed, profile, budget.rest))):
+        least = Terms(
+            fixed.start, a.load, b.load, a.copy, b.copy, a.staging, fixed.contraction_pass, finish.gather, finish.store, fixed.sync,
+            a.context == "main", finish.exchange, finish.addition,
+        )  # fmt: skip
+        floors.append((cost(least), n, a, b, finish))
+    for floor, _, a, b, finish in sorted(floors, key=lambda entry: entry[:2]):
+        if floor >= below:
+            break
+        knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
+        terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed)
+        if terms is not None and (found := cost(terms)) < below:
+            below, best = found, (found, Priced(knobs, terms))
+    return best

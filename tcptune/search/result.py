@@ -32,13 +32,17 @@ class TraceRow:
 
 @dataclass(frozen=True, slots=True)
 class OracleSummary:
-    """The verdict of every oracle run behind the result: the best plan, the reported candidates and each best on the way."""
+    """The verdict of every oracle run behind the result: the best plan, the reported candidates and each best on the way.
+
+    `what` says which kernel ran for the best plan: itself, or a smaller one of the same structure.
+    """
 
     passed: bool
     cases: int
     max_abs_error: float
     max_rel_error: float
     undefined_reads: int
+    what: str = "the kernel"
 
     @classmethod
     def of(cls, verifications: Iterable[Verification]) -> OracleSummary:
@@ -53,6 +57,7 @@ class OracleSummary:
             "max_abs_error": self.max_abs_error,
             "max_rel_error": self.max_rel_error,
             "undefined_reads": self.undefined_reads,
+            "what": self.what,
         }
 
 
@@ -127,7 +132,7 @@ class SearchResult:
         rejections: rule id → candidates it refused.
         knob_worth: knob → makespan of the best plan with that knob at its default (None where that is not legal).
         trace: improvements in order.
-        stopped: ``proven``, ``trials``, ``time`` or ``interrupt``.
+        stopped: ``proven``, ``exhausted`` (all of the space was tried), ``trials``, ``time`` or ``interrupt``.
     """
 
     workload: dict[str, Any]

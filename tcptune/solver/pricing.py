@@ -22,7 +22,7 @@ from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import price_transfer, whole_cycles
 from tcptune.model.timing import calibration
 from tcptune.model.timing.kernels import kernel_timing
-from tcptune.solver.transfers import pitches, transfer_cycles
+from tcptune.solver.transfers import Pitches, pitches, transfer_cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,15 @@ def load_cycles(layout: Layout, index: int, profile: str) -> int:
         texts, hbm = layout.texts(index, stored=True), hbm_element(workload, axes, workload.dtype, zero=True)
         levels = tuple(expression(digits, texts) for digits in (layout.clusters, route.load_slices, element))
         return _proven_cycles(Axes({a.upper(): n for a, n in workload.sizes}), workload.dtype, hbm, levels, False, profile)
-    row = pitches(axes, dict(workload.sizes), workload.row_elements(axes, workload.dtype))
+    row = hbm_pitches(layout, axes, workload.dtype)
     return transfer_cycles(layout.clusters, route.load_slices, tuple(merged(element)), row, workload.dtype.bits, False, profile)
+
+
+def hbm_pitches(layout: Layout, axes: tuple[str, ...], element: DType) -> Pitches:
+    """Row-major layout of an HBM tensor over `axes`; of one tile of it, the pitches are those of the whole."""
+    workload, whole = layout.candidate.workload, layout.candidate.whole or layout.candidate.workload
+    found = pitches(axes, dict(whole.sizes), whole.row_elements(axes, element))
+    return tuple((a, pitch, workload.size(a), min(stored, workload.row_elements((a,), element))) for a, pitch, _, stored in found)
 
 
 def is_ragged(layout: Layout, axes: tuple[str, ...], element: DType) -> bool:
@@ -299,7 +306,7 @@ def store_cycles(layout: Layout, profile: str) -> int:
             profile,
         )
     slices, element, piece = stored_digits(layout, result)
-    hbm = pitches(workload.output, dict(workload.sizes), workload.row_elements(workload.output, workload.out_dtype))
+    hbm = hbm_pitches(layout, workload.output, workload.out_dtype)
     return transfer_cycles(result.clusters, slices, element, hbm, workload.out_dtype.bits, True, profile, piece)
 
 

@@ -1,9 +1,10 @@
-"""The way from any candidate to its kernel: which engine does a workload's products or reductions."""
+"""The way from any candidate to its kernel: which engine does a workload's products or reductions, and whether tiles are cut."""
 
 from __future__ import annotations
 
 from tcptune.exec.lowering.float_products import lower_float
 from tcptune.exec.lowering.lower import lower
+from tcptune.exec.lowering.tiled import lower_tiled
 from tcptune.exec.lowering.vector import lower_vector
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernels.kernel import Kernel
@@ -21,6 +22,8 @@ def lower_candidate(candidate: Candidate, name: str = "kernel") -> Kernel:
     Raises:
         RuleViolation: the candidate cannot be lowered.
     """
+    if candidate.tiles.loops:
+        return lower_tiled(candidate, name)
     if is_contraction(candidate.workload):
         return lower(candidate, name)
     return lower_float(candidate, name) if len(candidate.workload.inputs) == 2 else lower_vector(candidate, name)

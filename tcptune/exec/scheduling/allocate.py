@@ -7,7 +7,7 @@ writer waits for the last users of the old one. So every schedule of the planned
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tcptune.errors import RuleViolation
@@ -80,18 +80,30 @@ class _Memory:
             (keep if uses[entry[2]].last >= before else self.dead).append(entry)
         self.live = keep
 
-    def place(self, buffer: Buffer) -> tuple[int, list[str]]:
-        """Address of `buffer` and the dead buffers whose place it takes."""
+    def place(self, buffer: Buffer, uses: dict[str, _Use]) -> tuple[int, list[str]]:
+        """Address of `buffer` and the dead buffers whose place it takes: those that died first, so that it waits for them the least."""
         size = -(-max(buffer.size_bytes, 1) // self.granule) * self.granule
         if self.fresh + size <= self.capacity:
             self.live.append((self.fresh, self.fresh + size, buffer.name))
             self.fresh += size
             return self.fresh - size, []
-        address = self._gap(size, buffer)
+        self._gap(size, buffer)
+        address = min(self._free_places(size), key=lambda at: (self._died(at, size, uses), at))
         replaced = [name for first, end, name in self.dead if first < address + size and address < end]
         self.dead = [e for e in self.dead if e[2] not in replaced or e[0] < address or e[1] > address + size]
         self.live.append((address, address + size, buffer.name))
         return address, replaced
+
+    def _free_places(self, size: int) -> Iterator[int]:
+        """Addresses where `size` bytes touch nothing live: behind what is live, and at the ends of what is dead."""
+        starts = {0, *(end for _, end, _ in self.live), *(at for first, end, _ in self.dead for at in (first, end, end - size))}
+        for at in sorted(starts):
+            if 0 <= at <= self.capacity - size and not any(first < at + size and at < end for first, end, _ in self.live):
+                yield at
+
+    def _died(self, address: int, size: int, uses: dict[str, _Use]) -> int:
+        """When, in program order, the last of the dead buffers of a place was used."""
+        return max((uses[name].last for first, end, name in self.dead if first < address + size and address < end), default=-1)
 
     def _gap(self, size: int, buffer: Buffer) -> int:
         at = 0
@@ -115,7 +127,7 @@ class _Memory:
 class _Halves(_Memory):
     """The TRF: a tensor takes one half whatever its size, or both if it is larger, and successive ones alternate (VT-044)."""
 
-    def place(self, buffer: Buffer) -> tuple[int, list[str]]:
+    def place(self, buffer: Buffer, uses: dict[str, _Use]) -> tuple[int, list[str]]:
         half = self.granule
         size = half if buffer.size_bytes <= half else self.capacity
         taken = {first for first, end, _ in self.live} | {half for first, end, _ in self.live if end - first > half}
@@ -153,7 +165,7 @@ def plan_memory(program: Program, hw: Hardware = RNGD) -> MemoryPlan:
             continue
         memory = memories[buffer.tier]
         memory.retire(use.first, uses)
-        addresses[name], replaced = memory.place(buffer)
+        addresses[name], replaced = memory.place(buffer, uses)
         for old in replaced:
             waits.setdefault(use.users[0], []).extend(Lag(user, why=f"{name} takes the place of {old}") for user in uses[old].users)
     return MemoryPlan(replace(program, parts=_with_waits(program.parts, waits)), addresses)

@@ -1,0 +1,181 @@
+"""The space of tiled plans: tilings in the order of their bound, and for each the cheapest body of the one-pass space of its tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from tcptune.errors import WorkError
+from tcptune.ir.candidate import Candidate, Knobs, Tiles
+from tcptune.ir.placement import Placement
+from tcptune.ir.workload import Workload
+from tcptune.model.hardware import RNGD
+from tcptune.search.deadline import Deadline
+from tcptune.search.knobs import Budget, least_setting, slice_orders
+from tcptune.search.space import Space
+from tcptune.search.tiled.tilings import tilings
+from tcptune.solver.pricing import FixedCosts
+from tcptune.solver.tables import PlacementTable
+from tcptune.solver.tiled_bounds import tiles_bound
+from tcptune.solver.tiled_pricing import Nest, nest_cycles
+
+BODIES = 16
+"""Placements of a tile that are priced, those with the least bound."""
+
+
+ORDERS = 6
+"""Slice orders of a placement that are priced, those that the Inter-Slice Reducer takes first."""
+
+FAR = 8
+"""Bodies that cost more than so many times the bound of their placement are not looked for."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """A priced body in its loops; `cycles` is the price of the whole kernel."""
+
+    cycles: int
+    candidate: Candidate
+
+
+@dataclass(frozen=True)
+class TiledSpace:
+    """All tilings of a workload. Entries are numbered by bound, so the order is the same in every run."""
+
+    workload: Workload
+    profile: str = "vendor"
+    deadline: Deadline = field(default=Deadline(), compare=False)
+
+    @cached_property
+    def fixed(self) -> FixedCosts:
+        return FixedCosts.of(self.profile)
+
+    @cached_property
+    def _order(self) -> tuple[tuple[int, Tiles], ...]:
+        """(bound, tiling) of every entry, in order."""
+        found = []
+        for tiles in tilings(self.workload):
+            self.deadline.check()
+            found.append((tiles_bound(self.workload, tiles, self.fixed, self.profile), tiles))
+        return tuple(sorted(found, key=lambda entry: entry[0]))
+
+    @property
+    def entries(self) -> int:
+        return len(self._order)
+
+    def bound(self, entry: int) -> int:
+        """Lower bound of every plan of one tiling, in cycles."""
+        return self._order[entry][0]
+
+    def tiles(self, entry: int) -> Tiles:
+        return self._order[entry][1]
+
+    @cached_property
+    def lower_bound(self) -> int:
+        """Lower bound of every tiled plan, in cycles."""
+        return tiles_bound(self.workload, Tiles(), self.fixed, self.profile)
+
+    def prepare(self) -> None:
+        """Lists the tilings.
+
+        Raises:
+            TimeIsUp: the deadline is over.
+        """
+        self._order  # noqa: B018 - computed once and kept
+
+    def body(self, entry: int, below: int) -> Body | None:
+        """The cheapest body found for one tiling, if its kernel costs less than `below`.
+
+        Raises:
+            TimeIsUp: the deadline is over.
+        """
+        tiles = self.tiles(entry)
+        space = Space(tiles.body_workload(self.workload), self.profile, self.deadline)
+        try:
+            space.prepare()
+        except WorkError:  # the tile does not fit one pass either
+            return None
+        best: Body | None = None
+        for placed in _placements(space, tiles, self.fixed, below):
+            self.deadline.check()
+            limit = below if best is None else best.cycles
+            if placed.bound >= limit:
+                break
+            best = self._best_body(tiles, placed, limit) or best
+        return best
+
+    def _best_body(self, tiles: Tiles, placed: _Placed, below: int) -> Body | None:
+        """The cheapest setting of the knobs of one placement."""
+        depths = [tiles.depth(axes) for axes in self.workload.inputs]
+        stationary = placed.start.stationary
+        nest = Nest(tiles, depths[stationary], depths[1 - stationary], placed.overlaps)
+        best: Body | None = None
+        below = min(below, FAR * placed.bound)
+        for order in slice_orders(placed.placement, self.workload.output)[:ORDERS]:
+            whole = Candidate(self.workload, placed.placement, replace(placed.start, slice_order=order), tiles)
+            cost = partial(nest_cycles, nest, profile=self.profile)
+            found = least_setting(whole.body, self.fixed, self.profile, cost, below, _budget(self.workload, tiles, below))
+            if found is not None:
+                below = int(found[0])
+                best = Body(below, replace(whole, knobs=found[1].knobs))
+        return best
+
+
+def _budget(workload: Workload, tiles: Tiles, below: int) -> Budget:
+    """What the parts of a body may cost in a kernel of fewer than `below` cycles: Main and the DMA engine have so much time each."""
+    first, second = (below / tiles.runs(tiles.depth(axes)) for axes in workload.inputs)
+    return Budget((first, second), 2 * below / tiles.tiles)
+
+
+def _two_fit(workload: Workload, tiles: Tiles, table: PlacementTable) -> npt.NDArray[np.bool_]:
+    """Whether two tiles fit data memory and the register file at once, for every placement; what no inner loop changes is there once."""
+    innermost = len(tiles.loops)
+
+    def times(axes: tuple[str, ...]) -> int:
+        return 2 if innermost and tiles.depth(axes) == innermost else 1
+
+    held = sum(times(axes) * table.product(axes, "in_slice") for axes in workload.inputs) * workload.dtype.bits // 8
+    held = held + 2 * table.output_block() * workload.out_dtype.bits // 8
+    staged = table.staged_flits() * RNGD.flit_bytes * times(workload.inputs[table.family.stationary])
+    return np.asarray((held <= RNGD.dm_bytes_per_slice) & (staged <= RNGD.trf_bytes_per_slice))
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A placement of a tile: bound of the whole kernel, whether two tiles fit the memories, and the knobs that its family fixes."""
+
+    bound: int
+    overlaps: bool
+    placement: Placement
+    start: Knobs
+
+
+def _placements(space: Space, tiles: Tiles, fixed: FixedCosts, below: int) -> Iterator[_Placed]:
+    """The `BODIES` placements of least bound below `below`."""
+    found: list[tuple[int, int, int]] = []
+    for number, table in enumerate(space.tables):
+        bounds = _kernel_bounds(space, number, table, tiles, fixed)
+        rows = np.argsort(bounds, kind="stable")[:BODIES]
+        found += [(int(bounds[row]), number, int(row)) for row in rows if bounds[row] < below]
+    for bound, number, row in sorted(found)[:BODIES]:
+        table = space.tables[number]
+        family = table.family
+        overlaps = bool(_two_fit(family.workload, tiles, table)[row])
+        yield _Placed(bound, overlaps, table.placement(row), Knobs(stationary=family.stationary, relayout=family.relayout))
+
+
+def _kernel_bounds(space: Space, number: int, table: PlacementTable, tiles: Tiles, fixed: FixedCosts) -> npt.NDArray[np.float64]:
+    """What the DMA engine or Main takes at least for all tiles, or both one after the other, for every placement of a tile."""
+    bounds = space.bounds[number]
+    if not tiles.loops:
+        return np.asarray(bounds.total, dtype=np.float64)
+    workload = table.family.workload
+    runs = [tiles.runs(tiles.depth(axes)) for axes in workload.inputs]
+    transfers = runs[0] * bounds.loads[0] + runs[1] * bounds.loads[1] + tiles.tiles * bounds.store
+    passes = tiles.tiles * bounds.contraction
+    busiest = np.where(_two_fit(workload, tiles, table), np.maximum(transfers, passes), transfers + passes)
+    return np.asarray(fixed.start + busiest + fixed.sync, dtype=np.float64)

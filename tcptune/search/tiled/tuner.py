@@ -1,0 +1,114 @@
+"""The search of contractions in tiles: every tiling, best bound first; its cheapest body is compiled if its price beats the best."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+
+from tcptune.exec.compile import Compiled, compile_kernel
+from tcptune.exec.lowering.candidates import lower_candidate
+from tcptune.exec.running.oracle import verify
+from tcptune.ir.candidate import Candidate
+from tcptune.ir.schedule import CORE
+from tcptune.ir.workload import Workload
+from tcptune.search.frame import PROVEN, TRIALS, Search, Tally
+from tcptune.search.options import Options
+from tcptune.search.parallel import Outcome, Workers, evaluate
+from tcptune.search.result import SearchResult
+from tcptune.search.store import StepRecord
+from tcptune.search.tiled.checking import affordable, what_ran
+from tcptune.search.tiled.space import TiledSpace
+
+EXHAUSTED = "exhausted"
+"""Why a search ends that has tried all of its space without a proof."""
+
+REPORTED_TILED = 3
+"""Plans in the report; their oracle runs are longer than those of one pass."""
+
+_NO_LIMIT = 1 << 62
+
+
+class TiledTuner(Search):
+    """One search over the tilings of a contraction. The seed has no effect: tilings are taken in the order of their bound."""
+
+    what_default = "none: the manual's template mappings take one pass"
+    reported = REPORTED_TILED
+
+    def __init__(self, workload: Workload, options: Options | None = None) -> None:
+        super().__init__(workload, options)
+        self.space = TiledSpace(workload, self.options.profile)
+        self._state = Tally()
+        self._next = 0
+
+    @property
+    def state(self) -> Tally:
+        return self._state
+
+    def _space(self) -> TiledSpace:
+        self.space = replace(self.space, deadline=self.deadline)
+        return self.space
+
+    def _template(self) -> Candidate | None:
+        return None
+
+    # steps
+
+    def _finished(self) -> str:
+        self.space.prepare()
+        if self._proven():
+            return PROVEN
+        if self.state.trials >= self.options.trials:
+            return TRIALS
+        limit = _NO_LIMIT if self.state.makespan is None else self.state.makespan
+        over = self._next >= self.space.entries or self.space.bound(self._next) >= limit
+        return EXHAUSTED if over else ""
+
+    def _step(self, number: int, workers: Workers) -> StepRecord:
+        entry, makespan = self._next, self.state.makespan
+        body = self.space.body(entry, makespan or _NO_LIMIT)
+        outcomes = [] if body is None else [evaluate(body.candidate, self.options.profile, body.cycles, self.state.seen())]
+        return StepRecord(number, "tile", [entry], [[asdict(outcome) for outcome in outcomes]], {})
+
+    def _account(self, record: StepRecord) -> None:
+        self._next += len(record.entries)
+        self.state.pruned += sum(1 for outcomes in record.outcomes if record.entries and not outcomes)
+        super()._account(record)
+
+    def _tried(self, outcome: Outcome, entry: int | None) -> None:
+        """Nothing is kept open: the bound of the space does not depend on what was tried."""
+
+    def _bound(self) -> int:
+        return self.space.lower_bound
+
+    def _proven(self) -> bool:
+        return self.state.makespan is not None and self.state.makespan <= self._bound()
+
+    # oracle and result
+
+    def _passes(self, candidate: Candidate, digest: str) -> bool:
+        if digest not in self.state.verifications:
+            small = compile_kernel(lower_candidate(affordable(candidate)), self.options.profile)
+            self.state.verifications[digest] = verify(small.checked)
+        return self.state.verifications[digest].passed
+
+    def _result(self, stopped: str) -> SearchResult:
+        result = super()._result(stopped)
+        best = self.state.scheduled[self.state.best][2]
+        return replace(result, oracle=replace(result.oracle, what=what_ran(best, affordable(best))))
+
+    def _knobs(self, candidate: Candidate) -> dict[str, object]:
+        return {"tiles": candidate.tiles.to_json(), **candidate.knobs.to_json()}
+
+    def _terms(self, candidate: Candidate, compiled: Compiled) -> dict[str, int]:
+        """Cycles of every kind of operation, all tiles together; they overlap."""
+        operations = [o for o in compiled.schedule.operations if CORE not in o.contexts]
+        terms = {"start": min(o.begin for o in operations)}
+        for operation in operations:
+            terms[operation.kind] = terms.get(operation.kind, 0) + operation.end - operation.begin
+        return terms
+
+    def _at_defaults(self, best: Candidate) -> dict[str, Candidate]:
+        """The best plan with every loop kept, where the scheduler sees one tile at a time."""
+        if not any(loop.unroll for loop in best.tiles.loops):
+            return {}
+        kept = tuple(replace(loop, unroll=False) for loop in best.tiles.loops)
+        return {"unroll": replace(best, tiles=replace(best.tiles, loops=kept))}

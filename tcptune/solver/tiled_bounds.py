@@ -1,0 +1,46 @@
+"""Lower bounds of kernels that work in tiles, whatever the tiles, loops, placements and knobs are.
+
+Every plan loads each input once at least and stores the result, one transfer at a time (VT-042); and it forms all products, at most a
+packet a cycle in each lane of each slice (VT-004, VT-005). A kept loop makes a pass cheaper (VT-046), so that no fixed cost of a pass is
+mandatory.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tcptune.ir.candidate import Tiles
+from tcptune.ir.workload import Workload
+from tcptune.model.hardware import RNGD
+from tcptune.model.timing.calibration import DmaTiming
+from tcptune.model.timing.calibration import profile as profile_named
+from tcptune.solver.bounds import transfer_floor
+from tcptune.solver.pricing import FixedCosts
+
+
+def products_floor(workload: Workload) -> int:
+    """Cycles in which all slices together can form the products of a contraction at the earliest."""
+    packet = 2 * RNGD.flit_bytes * 8 // workload.dtype.bits
+    at_once = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.lanes_per_slice * packet
+    return -(-math.prod(size for _, size in workload.sizes) // at_once)
+
+
+def transfers_of(workload: Workload, tiles: Tiles, timing: DmaTiming) -> float:
+    """Cycles of DMA that a plan with these tiles takes at least: every tile of every tensor as often as its loops reach it."""
+    body = tiles.body_workload(workload)
+    cycles = 0.0
+    for axes in workload.inputs:
+        cycles += tiles.runs(tiles.depth(axes)) * transfer_floor(body.bytes_of(axes, body.dtype), timing, store=False)
+    return cycles + tiles.tiles * transfer_floor(body.bytes_of(body.output, body.out_dtype), timing, store=True)
+
+
+def tiles_bound(workload: Workload, tiles: Tiles, fixed: FixedCosts, profile: str) -> int:
+    """Lower bound of every plan with these tiles, in cycles (no loops: of every plan at all).
+
+    A kernel does not end before its transfers have followed one another, nor before the products of all tiles, after a first load and
+    before a last store.
+    """
+    timing = profile_named(profile).dma
+    products = tiles.tiles * products_floor(tiles.body_workload(workload))
+    passes = timing.start_load.value + products + timing.start_store.value
+    return math.floor(fixed.start + max(transfers_of(workload, tiles, timing), passes) + fixed.sync)
