@@ -9,6 +9,7 @@ bytes and pieces that its placement makes mandatory (`solver.transfer_bounds` fo
   ring once for each position of the inner one: what the inner ring saves in copies, the outer operand pays in flits;
 * the pass: packets, flits and drained flits at the best lane mode; a stream that the accumulator cannot hold is fetched again; with summed
   axes over slices or clusters, the cheapest way to add;
+* an epilogue: the loads of its operands before the pass that reads them, and passes of its own;
 * the store: the pieces that lie in a slice, or after a gather pass those of whole rows. A packet that is no part of the innermost output
   axis leaves single elements behind, unless a transpose regroups whole words of it.
 """
@@ -16,16 +17,18 @@ bytes and pieces that its placement makes mandatory (`solver.transfer_bounds` fo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from math import floor, prod
 
 import numpy as np
 import numpy.typing as npt
 
+from tcptune.exec.lowering.fused_epilogue import operand_dtype
 from tcptune.ir.types import DType
 from tcptune.ir.workload import K
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
-from tcptune.solver.pricing import FixedCosts
+from tcptune.solver.epilogue_pricing import EpiloguePart, passes_of
+from tcptune.solver.fixed_costs import FixedCosts
 from tcptune.solver.tables import Ints, PlacementTable
 from tcptune.solver.transfer_bounds import Traffic, load_bound, shared_line_bound, store_bound
 
@@ -40,6 +43,20 @@ class Bounds:
     contraction: Floats
     store: Floats
     total: Ints
+    epilogue: tuple[PartBounds, ...] = ()
+
+
+@dataclass(frozen=True)
+class PartBounds:
+    """Bounds of one vector pass of an epilogue: loads of its operands, their staging, and the pass (0 inside of the contraction's)."""
+
+    loads: tuple[Floats, ...]
+    staging: int
+    cycles: Floats
+
+    def of(self, row: int) -> EpiloguePart:
+        """The bounds of one row, in whole cycles."""
+        return EpiloguePart(tuple((floor(load[row]), self.staging) for load in self.loads), floor(self.cycles[row]))
 
 
 def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> Bounds:
@@ -53,10 +70,13 @@ def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) ->
     least = {index: operands[index].load(operands[index].fewest_copies, timing) for index in (w, x)}
     streaming = _Streaming.of(table)
 
+    epilogue = _epilogue_bounds(table, fixed, timing)
+
     def whole(load_w: Floats, load_x: Floats, rounds_w: Floats, rounds_x: Floats) -> Floats:
         staging = fixed.staging_pass + table.staged_flits() * rounds_w
         front = _front_bound(load_w, load_x, copies[w], copies[x], staging)
-        return np.asarray(tail + front + _with_sums(table, fixed, timing, streaming.steps(rounds_x)), dtype=np.float64)
+        contraction = _with_sums(table, fixed, timing, streaming.steps(rounds_x))
+        return np.asarray(tail + _with_epilogue(epilogue, front, load_w + load_x, contraction), dtype=np.float64)
 
     one = np.ones(table.rows)
     options = []
@@ -72,7 +92,7 @@ def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) ->
             options.append(np.where(possible, whole(loads[w], loads[x], rounds[w], rounds[x]), np.inf))
             ring *= 2
     total = np.floor(np.minimum.reduce(options)).astype(np.int64)
-    return Bounds((least[0], least[1]), _with_sums(table, fixed, timing, streaming.steps(one)), store, total)
+    return Bounds((least[0], least[1]), _with_sums(table, fixed, timing, streaming.steps(one)), store, total, epilogue)
 
 
 def _front_bound(load_w: Floats, load_x: Floats, copy_w: Floats, copy_x: Floats, staging: Floats) -> Floats:
@@ -282,6 +302,54 @@ def _with_sums(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming, stre
 def _summed(table: PlacementTable, level: str) -> Ints:
     """Parts of one sum over slices or clusters; 1 where no summed axis lies over them."""
     return table.product([a for a in table.axes if a not in table.family.workload.output], level)
+
+
+# epilogue
+
+
+def _epilogue_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> tuple[PartBounds, ...]:
+    """Bounds of the passes of an epilogue.
+
+    An operand comes to every live slice; a ring over one of the axes that it lacks saves the copies along that axis, at most.
+    """
+    workload = table.family.workload
+    if not workload.epilogue:
+        return ()
+    inside, behind = passes_of(workload)
+    flits = table.output_block() / RNGD.vector_ways[0]
+    found = []
+    for plan in (*inside, *behind):
+        loads = tuple(_epilogue_load(table, step.axes, timing) for step in plan.operands)
+        cycles = np.zeros(table.rows) if plan in inside else fixed.vector_pass + flits
+        found.append(PartBounds(loads, fixed.staging_pass, np.asarray(cycles, dtype=np.float64)))
+    return tuple(found)
+
+
+def _epilogue_load(table: PlacementTable, axes: tuple[str, ...], timing: DmaTiming) -> Floats:
+    workload = table.family.workload
+    element = operand_dtype(workload)
+    first, last = _cluster_shares(table, axes)
+    foreign = [a for a in table.axes if a not in axes]
+    widest = np.maximum.reduce([np.ones(table.rows, dtype=np.int64), *(table.column(a, "slice") for a in foreign)])
+    live = prod(workload.size(a) for a in axes) * element.bits / 8 * (table.product(foreign, "slice") // widest)
+    places = np.full(table.rows, RNGD.slices_per_cluster, dtype=np.int64)
+    run = _run_bytes(table, axes, element, gathered=False)
+    return load_bound(Traffic(live * first, live * last, run, places, workload.bytes_of(axes, element)), timing)
+
+
+def _with_epilogue(parts: tuple[PartBounds, ...], front: Floats, loads: Floats, contraction: Floats) -> Floats:
+    """End of the last pass: each waits for the one before it and for the loads of its own operands, which the DMA engine does in turn."""
+    end = front
+    for number, part in enumerate(parts):
+        loads = loads + sum(part.loads)
+        is_fused = number == 0 and not part.cycles.any()
+        if is_fused:
+            end = np.maximum(end, loads)
+        if number == 0:
+            end = end + contraction
+        if not is_fused:
+            end = np.maximum(end, loads) + part.cycles
+    return end if parts else end + contraction
 
 
 # store

@@ -21,47 +21,9 @@ from tcptune.model.engines.dma import check_transfer
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import price_transfer, whole_cycles
 from tcptune.model.timing import calibration
-from tcptune.model.timing.kernels import kernel_timing
-from tcptune.solver.transfers import Pitches, pitches, transfer_cycles
-
-
-@dataclass(frozen=True, slots=True)
-class FixedCosts:
-    """Cycles that every operation of a kind pays before its data, and the frame of a kernel; 0 where a profile states none."""
-
-    start: int
-    sync: int
-    staging_pass: int
-    contraction_pass: int
-    copy_pass: int
-    switch_pass: int
-    transpose_pass: int
-    whole_ring: int
-    reduce_pass: int
-    reduce_per_slice: int
-    reduce_least: int
-    vector_pass: int
-
-    @classmethod
-    def of(cls, profile: str) -> FixedCosts:
-        """The fixed costs of a timing profile (VT-001 to VT-012, VT-040)."""
-        frame, passes = kernel_timing(profile), calibration.profile(profile).passes
-        whole = (int(frame.first_begin.value), int(frame.closing_sync.value))
-        if passes is None:
-            return cls(*whole, *(0,) * 10)
-        constants = (
-            passes.stage,
-            passes.contract,
-            passes.copy,
-            passes.stage,
-            passes.transpose,
-            passes.whole_ring,
-            passes.inter_slice_reduce,
-            passes.reduce_per_slice,
-            passes.reduce_steps_least,
-            passes.vector,
-        )
-        return cls(*whole, *(int(c.value) for c in constants))
+from tcptune.solver.epilogue_pricing import EpiloguePart, epilogue_parts, fused_steps, result_ready
+from tcptune.solver.fixed_costs import FixedCosts as FixedCosts
+from tcptune.solver.transfers import Pitches, pitches, proven_cycles, transfer_cycles
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +43,7 @@ class Terms:
     staging_on_main: bool = False
     exchange: int = 0
     addition: int = 0
+    epilogue: tuple[EpiloguePart, ...] = ()
 
     @property
     def front(self) -> int:
@@ -104,11 +67,30 @@ class Terms:
         return max(staged, max(here_x, staged if self.staging_on_main else copied_w) + self.relayout_stream)
 
     @property
+    def computed(self) -> int:
+        """Cycles from the first load to the end of the contraction, or of the last pass of an epilogue."""
+        if not self.epilogue:
+            return self.front + self.contraction
+        main = (self.relayout_stationary, self.relayout_stream, self.staging_on_main)
+        return result_ready(self.load_stationary, self.load_stream, self.staging, self.contraction, main, self.epilogue)
+
+    @property
     def makespan(self) -> int:
-        return self.start + self.front + self.contraction + self.exchange + self.addition + self.gather + self.store + self.sync
+        return self.start + self.computed + self.exchange + self.addition + self.gather + self.store + self.sync
 
     def to_json(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) and name != "staging_on_main"}
+        """Parts by name, in time order; those of an epilogue are its loads, their way into registers, and passes of its own."""
+        found = {name: getattr(self, name) for name in self.__slots__ if name not in ("staging_on_main", "epilogue")}
+        operands = [operand for part in self.epilogue for operand in part.operands]
+        found["epilogue_loads"] = sum(load for load, _ in operands)
+        found["epilogue_staging"] = sum(staging for _, staging in operands)
+        found["epilogue_passes"] = sum(part.cycles for part in self.epilogue)
+        order = [n for n in found if n not in _BEHIND_EPILOGUE] + [n for n in found if n in _BEHIND_EPILOGUE]
+        return {name: found[name] for name in order if found[name]}
+
+
+_BEHIND_EPILOGUE = ("gather", "store", "sync")
+"""Parts that follow the last pass of an epilogue."""
 
 
 def price(layout: Layout, fixed: FixedCosts, profile: str = "vendor") -> Terms:
@@ -131,6 +113,7 @@ def price(layout: Layout, fixed: FixedCosts, profile: str = "vendor") -> Terms:
         fixed.sync,
         layout.candidate.knobs.staging == "main",
         *summation_cycles(layout, fixed, profile),
+        epilogue_parts(layout, fixed, profile),
     )
 
 
@@ -146,7 +129,7 @@ def load_cycles(layout: Layout, index: int, profile: str) -> int:
     if is_ragged(layout, axes, workload.dtype):
         texts, hbm = layout.texts(index, stored=True), hbm_element(workload, axes, workload.dtype, zero=True)
         levels = tuple(expression(digits, texts) for digits in (layout.clusters, route.load_slices, element))
-        return _proven_cycles(Axes({a.upper(): n for a, n in workload.sizes}), workload.dtype, hbm, levels, False, profile)
+        return proven_cycles(Axes({a.upper(): n for a, n in workload.sizes}), workload.dtype, hbm, levels, False, profile)
     row = hbm_pitches(layout, axes, workload.dtype)
     return transfer_cycles(layout.clusters, route.load_slices, tuple(merged(element)), row, workload.dtype.bits, False, profile)
 
@@ -164,17 +147,6 @@ def is_ragged(layout: Layout, axes: tuple[str, ...], element: DType) -> bool:
     if axes and workload.row_elements(axes, element) != workload.size(axes[-1]):
         return True
     return any(placement.of(a).padded != n for a, n in workload.sizes)
-
-
-@lru_cache(maxsize=16384)
-def _proven_cycles(axes: Axes, element: DType, hbm: str, levels: tuple[str, str, str], store: bool, profile: str) -> int:
-    """Price of a proven transfer between HBM and DM (cluster, slice, element)."""
-    outside = TensorType("Hbm", element, axes.mapping(hbm))
-    cluster, slices, inner = (axes.mapping(text) for text in levels)
-    inside = TensorType("Dm", element, inner, cluster=cluster, slice=slices)
-    source, dest = (inside, outside) if store else (outside, inside)
-    check_transfer(source, dest)
-    return price_transfer(source, dest, profile).cycles
 
 
 def load_floor(layout: Layout, index: int, profile: str) -> float:
@@ -220,7 +192,7 @@ def contraction_cycles(layout: Layout, fixed: FixedCosts) -> int:
     drained = positions(folded(layout)[0])
     wait = fixed.whole_ring * (ring == RNGD.slices_per_cluster)
     rows = positions(contraction_result(layout).time) if layout.candidate.knobs.transpose else 0
-    streamed = max(fetched * route.ring_outer, ring * fetched, packets, drained, rows)
+    streamed = max(fetched * route.ring_outer, ring * fetched, packets, drained, rows, fused_steps(layout))
     if layout.reduced > 1:
         return fixed.reduce_pass + max(streamed, fixed.reduce_least) + fixed.reduce_per_slice * layout.reduced + wait
     return fixed.contraction_pass + streamed + wait
@@ -265,7 +237,8 @@ def _exchange_cycles(layout: Layout, plan: Summation, profile: str) -> int:
         moved_bytes = prod(workload.size(a) for a in workload.output) * plan.count * layout.accumulator.bits / 8
         return whole_cycles(timing.start_load.value + moved_bytes / timing.dm_copy_bytes_per_cycle.value)
     source, dest = exchange_levels(layout, plan)
-    axes = Axes({a.upper(): n for a, n in workload.sizes} | {TERM.upper(): plan.count})
+    sizes = (layout.candidate.whole or workload).sizes
+    axes = Axes({a.upper(): n for a, n in sizes} | {TERM.upper(): plan.count})
     return _copied_cycles(axes, layout.accumulator, source, dest, profile)
 
 
@@ -297,7 +270,7 @@ def store_cycles(layout: Layout, profile: str) -> int:
     if is_ragged(layout, workload.output, workload.out_dtype):
         texts, outside = layout.texts(None), hbm_element(workload, workload.output, workload.out_dtype, zero=False)
         levels = stored_texts(layout, result)
-        return _proven_cycles(
+        return proven_cycles(
             Axes({a.upper(): n for a, n in workload.sizes}),
             workload.out_dtype,
             outside,

@@ -8,9 +8,12 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.placement import Digit, merged
+from tcptune.ir.types import DType, TensorType
+from tcptune.model.engines.dma import check_transfer
 from tcptune.model.hardware import RNGD
-from tcptune.model.memory.price import stream_cycles, whole_cycles
+from tcptune.model.memory.price import price_transfer, stream_cycles, whole_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
 from tcptune.model.timing.calibration import profile as profile_named
 
@@ -82,6 +85,23 @@ def transfer_cycles(
     return whole_cycles(cycles)
 
 
+def is_aligned(
+    clusters: tuple[Digit, ...],
+    slices: tuple[Digit, ...],
+    element: tuple[Digit, ...],
+    hbm: Pitches,
+    bits: int,
+    piece: tuple[Digit, ...] | None,
+) -> bool:
+    """Whether a load of whole tensors, given as in `transfer_cycles`, moves whole bank words (DMA-005, DMA-020)."""
+    own = {axis: pitch for axis, pitch, _, _ in hbm}
+    word_bits = 8 * RNGD.dma_alignment_bytes
+    loops, run_bytes = _walk(element, piece, hbm, bits, False)
+    starts = [own[d.axis] * d.stride * bits for d in (*clusters, *slices) if d.axis in own and d.extent > 1]
+    lengths = [8 * run_bytes] if piece is None else []  # a piece before padding runs on over it
+    return not any(n % word_bits for n in (*starts, *(8 * loop.stride for loop in loops if loop.count > 1), *lengths))
+
+
 def _walk(
     element: tuple[Digit, ...], piece: tuple[Digit, ...] | None, hbm: Pitches, bits: int, store: bool
 ) -> tuple[tuple[Loop, ...], int]:
@@ -103,3 +123,14 @@ def _walk(
         pitch, live, _ = pitch_of[d.axis]
         loops.append(Loop(min(d.extent, -(-live // d.stride)), pitch * d.stride * bits // 8))
     return tuple(loops), max(1, run * bits // 8)
+
+
+@lru_cache(maxsize=16384)
+def proven_cycles(axes: Axes, element: DType, hbm: str, levels: tuple[str, str, str], store: bool, profile: str) -> int:
+    """Price of a proven transfer between HBM and DM (cluster, slice, element)."""
+    outside = TensorType("Hbm", element, axes.mapping(hbm))
+    cluster, slices, inner = (axes.mapping(text) for text in levels)
+    inside = TensorType("Dm", element, inner, cluster=cluster, slice=slices)
+    source, dest = (inside, outside) if store else (outside, inside)
+    check_transfer(source, dest)
+    return price_transfer(source, dest, profile).cycles

@@ -125,30 +125,70 @@ def stage_operand(
     """
     name = str(step.operand)
     element = element or operand_dtype(layout.candidate.workload)
+    route = operand_route(step, held, slices, layout, element)
     lanes = layout.hw.vector_ways[0]
-    last = held[-1] if held else Digit("", 1, 1)
-    piece = last.inner(min(lanes, _power_of_two(last.extent)))
-    ring = _ring(without(held, piece), slices, step.axes, _load_cycles(lanes * element.bits // 8, layout.hw))
-    loaded = without(held, piece) if ring is None else ring.loaded
-    time = expression(loaded, texts)
-    width = write_width(layout, piece.extent, element)
-    packet, flit = padded_packet([piece], width, texts), padded_packet([piece], lanes, texts)
-    stored = packet if not loaded else f"{time}, {packet}"
+    time = expression(route.loaded, texts)
+    packet, flit = padded_packet([route.piece], route.width, texts), padded_packet([route.piece], lanes, texts)
     ops: Steps = [{"op": "fetch", "time": time, "packet": packet}]
     if element != layout.accumulator:
         ops.append({"op": "fetch_cast", "dtype": layout.accumulator.name})
-    if ring is not None:
-        time = expression([*loaded, *ring.spread], texts)
-        config = {"Broadcast1": {"slice1": positions(ring.spread), "slice0": ring.inner}}
+    if route.spread:
+        time = expression([*route.loaded, *route.spread], texts)
+        config = {"Broadcast1": {"slice1": positions(route.spread), "slice0": route.inner}}
         ops.append({"op": "switch", "slice": expression(slices, texts), "time": time, "config": config})
     ops.append({"op": "collect", "time": time, "packet": flit})
     ops.append({"op": "to_vrf", "element": flit if time == "1" else f"{time}, {flit}"})
-    load_slices = slices if ring is None else ring.slices
-    place = {"cluster": expression(layout.clusters, texts), "slice": expression(load_slices, texts), "element": stored}
+    levels = {"cluster": expression(layout.clusters, texts), "slice": expression(route.slices, texts), "element": route.stored_text(texts)}
     return [
-        {"let": f"{name}_dm", "op": "to_dm", "from": name, **place},
+        {"let": f"{name}_dm", "op": "to_dm", "from": name, **levels},
         {"let": register_name(step), "context": "sub", "begin": f"{name}_dm", "ops": ops},
     ]
+
+
+@dataclass(frozen=True)
+class OperandRoute:
+    """How an epilogue operand gets to its slices.
+
+    Attributes:
+        slices: Slice level of the load.
+        loaded: digits that every slice loads, outermost first, without the packet.
+        piece: live digit of the packet; `width` positions in memory.
+        spread: digits that lie over the ring at the load and in Time after the switch, filler first; empty without a ring.
+        inner: slices inside one step of the ring.
+    """
+
+    slices: tuple[Digit, ...]
+    loaded: tuple[Digit, ...]
+    piece: Digit
+    width: int
+    spread: tuple[Digit, ...] = ()
+    inner: int = 1
+
+    @property
+    def ring(self) -> int:
+        """Slices of one ring; 0 without a switch."""
+        return positions(self.spread) * self.inner if self.spread else 0
+
+    def stored_text(self, texts: dict[str, AxisText]) -> str:
+        """Element mapping of the operand in data memory."""
+        packet = padded_packet([self.piece], self.width, texts)
+        return f"{expression(self.loaded, texts)}, {packet}" if self.loaded else packet
+
+
+def operand_route(
+    step: EpilogueOp, held: list[Digit], slices: tuple[Digit, ...], layout: Layout, element: DType | None = None
+) -> OperandRoute:
+    """The way of one operand, a slice's part in the order of `held`; see `stage_operand`."""
+    element = element or operand_dtype(layout.candidate.workload)
+    lanes = layout.hw.vector_ways[0]
+    last = held[-1] if held else Digit("", 1, 1)
+    piece = last.inner(min(lanes, _power_of_two(last.extent)))
+    width = write_width(layout, piece.extent, element)
+    block = without(held, piece)
+    ring = _ring(block, slices, step.axes, _load_cycles(lanes * element.bits // 8, layout.hw))
+    if ring is None:
+        return OperandRoute(slices, tuple(block), piece, width)
+    return OperandRoute(ring.slices, tuple(ring.loaded), piece, width, tuple(ring.spread), ring.inner)
 
 
 @dataclass(frozen=True)
