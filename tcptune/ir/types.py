@@ -64,6 +64,11 @@ def dtype(name: str | DType) -> DType:
     return found
 
 
+def is_dtype(name: str) -> bool:
+    """Whether an element type has this name."""
+    return name in _DTYPES
+
+
 @dataclass(frozen=True, slots=True)
 class TensorType:
     """Type of a stored tensor.

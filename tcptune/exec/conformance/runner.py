@@ -95,6 +95,7 @@ def run_case(raw: Any, chapter: str = "", place: int = 0) -> CaseResult:
         AttributeError,
         LookupError,
         RuntimeError,
+        StopIteration,
         TypeError,
         ValueError,
     ) as error:

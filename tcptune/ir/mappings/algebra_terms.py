@@ -95,6 +95,20 @@ def simplify(m: Mapping) -> Mapping:
     return found
 
 
+def opened_factors(m: Mapping) -> list[Mapping]:
+    """Factors of the mapping, major first, with groups opened where digits allow: ``[D, I] / 2, [D, I] % 2`` with I = 2 is D and I.
+
+    Factors without a group stay as they were written, and neighbouring digits apart.
+    """
+    if not regular(m):
+        return factors(m)
+    return [part for factor in factors(m) for part in (factors(_simple_factor(factor)) if _has_group(factor) else (factor,))]
+
+
+def _has_group(m: Mapping) -> bool:
+    return any(isinstance(node, Pair) for node in walk(m))
+
+
 def regular(m: Mapping) -> bool:
     """Whether rewriting term by term keeps every cell: no digit is used twice, and at most one kind of padding occurs.
 

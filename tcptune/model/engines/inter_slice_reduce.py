@@ -91,13 +91,14 @@ def _require_entry(state: VectorState) -> None:
     if state.stage == INIT:
         return
     if state.way != STAGES[0].way_in or not stage_named(state.stage).to_reducer:
+        paired = ("PAIR-013",) if state.pair else ()
         raise RuleViolation(
             "VE-013",
             f"the reducer does not follow stage {state.stage} in {state.way}-way",
             expected="8-way, from " + ", ".join(s.name for s in STAGES if s.to_reducer),
             got=state.stage,
             nearest=", ".join(allowed_methods(state)),
-            also=("VE-011", "XSR-009", *(("VE-012",) if state.way != STAGES[0].way_in else ())),
+            also=("VE-011", "XSR-009", *(("VE-012",) if state.way != STAGES[0].way_in else ()), *paired),
         )
 
 

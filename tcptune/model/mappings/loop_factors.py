@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from tcptune.ir.mappings.algebra_terms import opened_factors
 from tcptune.ir.mappings.mapping import Broadcast, Mapping, Modulo, Padding, PadKind, Pair, Resize, Stride, Symbol, factors
 
 
@@ -67,7 +68,7 @@ Loops = tuple[LoopFactor, ...]
 def loop_factors(m: Mapping) -> Loops:
     """Loops of the mapping, major first, without loops of one iteration; the product of their extents is its size."""
     found: list[LoopFactor] = []
-    for part in factors(m):
+    for part in opened_factors(m):
         found += _part(part)
     return tuple(f for f in found if f.extent > 1)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from tcptune.ir.mappings.algebra_terms import opened_factors
 from tcptune.ir.mappings.mapping import Broadcast, Mapping, Modulo, Padding, Resize, Stride, Symbol, factors, pair
 
 
@@ -128,9 +129,12 @@ def split_digits(digits: Iterable[PlacedDigit], others: Iterable[PlacedDigit]) -
 
 
 def spread_factors(m: Mapping) -> tuple[Mapping, ...]:
-    """Factors, major first, with padding of a pair moved to its outermost factor: ``[A, B] # 24`` with B = 6 is ``A # 4, B``."""
+    """Factors, major first, groups opened where digits allow, with padding of a pair moved to its outermost factor.
+
+    ``[A, B] # 24`` with B = 6 is ``A # 4, B``, and ``[A, B] / 6, [A, B] % 6`` is ``A, B``.
+    """
     found: list[Mapping] = []
-    for factor in factors(m):
+    for factor in opened_factors(m):
         inner = factors(factor.inner) if isinstance(factor, Padding) else ()
         behind = pair(*inner[1:]).size if inner else 1
         if isinstance(factor, Padding) and len(inner) > 1 and factor.n % behind == 0:

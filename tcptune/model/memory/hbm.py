@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tcptune.errors import RuleViolation
+from tcptune.errors import InputError, RuleViolation
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.timing.calibration import DmaTiming
 
@@ -57,8 +57,14 @@ _CHANNEL_WIDTH = RNGD.hbm_channels_per_stack.bit_length() - 1
 
 
 def channel_bits(channel_bit: int) -> tuple[int, ...]:
-    """Address bits whose exclusive or is `channel_bit` (0 to 3) of the channel (HBM-006)."""
-    own = next(bit for bit, field in _MAIN_FIELD.items() if field == ("channel", channel_bit))
+    """Address bits whose exclusive or is `channel_bit` (0 to 3) of the channel (HBM-006).
+
+    Raises:
+        InputError: the channel has no such bit.
+    """
+    own = next((bit for bit, field in _MAIN_FIELD.items() if field == ("channel", channel_bit)), None)
+    if own is None:
+        raise InputError(f"the channel has {_CHANNEL_WIDTH} bits, there is no bit {channel_bit}")
     return (own, *(bit for bit in _XOR_BITS if (bit - own) % _CHANNEL_WIDTH == 0))
 
 

@@ -9,7 +9,7 @@ from tcptune.errors import ParseError, RuleViolation
 from tcptune.exec.conformance.kinds.compare import expect_refusal
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal
 from tcptune.ir.mappings.axes import Axes
-from tcptune.ir.types import DType, dtype
+from tcptune.ir.types import DType, dtype, is_dtype
 from tcptune.model.engines.commit import CommitWrite, plan_write
 from tcptune.model.engines.fetch import FetchRead, read_size
 from tcptune.model.hardware import RNGD
@@ -65,11 +65,25 @@ def _derive(case: Case) -> tuple[Derivation, dict[str, Any]]:
     found.config.check_limits()
     if case.get("engine") == "dma":
         return found, {}
-    return found, _read(found, element, context).derived()
+    plain = _read(found, element, context)
+    adapted = _adapted_type(case)
+    read = plain if adapted is None else _read(found, element, context, adapted)
+    return found, {**read.derived(), "read_size_without_cast": plain.read_size}
 
 
-def _read(found: Derivation, element: DType, context: str) -> FetchRead:
-    return FetchRead(found.buffer, found.config, element, found.time.size, read_size(found.config, element, context, RNGD))
+def _read(found: Derivation, element: DType, context: str, adapted: DType | None = None) -> FetchRead:
+    return FetchRead(found.buffer, found.config, element, found.time.size, read_size(found.config, element, context, RNGD, adapted))
+
+
+def _adapted_type(case: Case) -> DType | None:
+    """The type after the Fetch Adapter, where a case names one beside its ``dtype``: as it is, or in the adapter's operation (FA-010)."""
+    for name, value in case.items():
+        operations = value if isinstance(value, list) else [value]
+        last = operations[-1] if operations else None
+        named = last.get("dtype") if isinstance(last, dict) else last
+        if name not in ("dtype", "expect") and isinstance(named, str) and is_dtype(named):
+            return dtype(named)
+    return None
 
 
 def _time_entries(found: Derivation) -> int:

@@ -161,6 +161,8 @@ def _derived(case: Case, engines: list[list[Command]], total: CommandCost) -> di
         "requests_read": sum(c.requests for c in engines[busiest]),
         "requests_write": sum(c.requests for c in engines[busiest]),
         "iterations_per_direction": sum(c.packets for c in engines[busiest]),
+        "packet_bytes": first.packet_bytes,
+        "requests_per_packet": command_model.requests_per_packet(first.packet_bytes),
         "requests_per_engine": sum(c.requests for c in engines[0]),
         "requests_total": sum(c.requests for commands in engines for c in commands),
         "engines": len(engines),

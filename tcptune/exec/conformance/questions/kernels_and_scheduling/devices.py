@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 from tcptune.errors import ParseError
@@ -332,18 +334,39 @@ def topology(pes: int) -> tuple[int, int]:
 
 @table("capacity_identities")
 def check_identities(case: Case) -> None:
-    """Every product of capacities in a row equals the numbers beside it; names stand for the facts of the list."""
+    """Every product of capacities in a row equals a number beside it; names stand for the facts of the list.
+
+    A product is written out, or it is a list or object of its factors; the number beside it may count in bits, KB, MB or GB instead.
+    """
     names = {name: fact() for name, fact in FACTS.items()}
     computed = 0
     for row in case["rows"]:
         stated = [cell for cell in row.values() if isinstance(cell, int | float) and not isinstance(cell, bool)]
-        for text in (part for cell in row.values() if isinstance(cell, str) and "*" in cell for part in cell.split("=")):
-            try:
-                value = evaluate(text, names)
-            except ParseError:
-                continue
-            if stated and not any(matches(value, number) for number in stated):
-                raise Mismatch(f"{text.strip()}: got {value}, expected {stated}")
+        for text, value in _products(row, names):
+            if stated and not any(_same_quantity(value, number) for number in stated):
+                raise Mismatch(f"{text}: got {value}, expected {stated}")
             computed += bool(stated)
     if not computed:
         raise Mismatch("no row has a product beside its number")
+
+
+_UNIT = re.compile(r"(?<=\d)\s*[A-Za-z]+(?:\s+[A-Za-z]+)*")
+_DIGIT_GROUPS = re.compile(r"(?<=\d),(?=\d{3})")
+
+
+def _products(row: dict[str, Any], names: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """Products that a row writes out (units and words behind numbers dropped) or whose factors it lists."""
+    for cell in row.values():
+        factors = list(cell.values()) if isinstance(cell, dict) else cell
+        if isinstance(factors, list) and len(factors) > 1 and all(isinstance(f, int | float) for f in factors):
+            yield " * ".join(map(str, factors)), prod(factors)
+        elif isinstance(cell, str) and "*" in cell:
+            for part in cell.split("="):
+                try:
+                    yield part.strip(), evaluate(_UNIT.sub("", _DIGIT_GROUPS.sub("", part)), names)
+                except ParseError:
+                    continue
+
+
+def _same_quantity(value: float, number: float) -> bool:
+    return any(matches(value / unit, number) or matches(value, number / unit) for unit in (1, 8, 2**10, 2**20, 2**30))

@@ -229,7 +229,9 @@ def alu_classes(case: Case) -> None:
 def alu_pools(case: Case) -> None:
     dedicated = {"(accumulator tree)": "ReduceAccTree", "(divider)": "ReduceFpDiv"}
     for row in case["rows"]:
-        stage = next(s for s in STAGES if s.name == row["cluster"])
+        stage = next((s for s in STAGES if s.name == row["cluster"]), None)
+        if stage is None:
+            raise Mismatch(f"there is no stage {row['cluster']!r}")
         got = (POOLS[row["cluster"]], stage.way_in, len(POOLS[row["cluster"]]))
         expect_equal(row["cluster"], got, (tuple(dedicated.get(a, a) for a in row["alus"]), row["way"], row["count"]))
 

@@ -148,11 +148,18 @@ _TEST = re.compile(r"(\w+)(?:\(([^)]*)\))?")
 @table("tag_comparison")
 def tag_comparison(case: Case) -> None:
     """Tags by the four tests of the case; the element type is that of the numbers in its rows."""
-    is_float = any(isinstance(row["x"], float | str) for row in case["rows"])
-    number, name = (float, "f32") if is_float else (int, "i32")
-    tests = tuple(Comparison(test, number(boundary[0]) if boundary else None) for test, *boundary in _tests_of(case))
+    written = _tests_of(case)
+    name = case.get("dtype") or _element_type([row["x"] for row in case["rows"]] + [b for _, *boundary in written for b in boundary])
+    number = int if name == "i32" else float
+    tests = tuple(Comparison(test, number(boundary[0]) if boundary else None) for test, *boundary in written)
     for row in case["rows"]:
         expect_equal(f"tag of {row['x']}", int(tags_of(TagMode("Comparison", tests), _array(row["x"], name))[0]), row["tag"])
+
+
+def _element_type(numbers: list[Any]) -> str:
+    """f32 where a number is one, or text that is no whole number; else i32."""
+    whole = [isinstance(n, int) or (isinstance(n, str) and n.lstrip("+-").isdigit()) for n in numbers]
+    return "i32" if all(whole) else "f32"
 
 
 def _tests_of(case: Case) -> list[list[Any]]:
