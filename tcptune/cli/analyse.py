@@ -1,56 +1,141 @@
-"""`tcptune analyse SCHEDULE.json`: where the cycles of a schedule go, for our schedules and for the vendor's."""
+"""`tcptune analyse FILE...`: where the cycles of a schedule go, for ours and the vendor's; several schedules or kernels side by side."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
+from tcptune.cli.kernel_file import load_checked
 from tcptune.cli.output import print_document, text_console
-from tcptune.exec.scheduling.schedule_json import read_schedule
-from tcptune.reports.schedule_analysis import Analysis, analyse
+from tcptune.exec.compile import compile_checked
+from tcptune.exec.scheduling.schedule_forms import schedules_of
+from tcptune.ir.files import read_json
+from tcptune.ir.schedule import Schedule
+from tcptune.reports.diagnosis import Diagnosis, diagnose
+from tcptune.reports.schedule_analysis import Analysis, analyse, named, source_line
+from tcptune.reports.schedule_comparison import Comparison, peak_bytes, schedule_hash
 
 _LONGEST_GAPS = 8
+_LARGEST_BUFFERS = 12
 
 
 def command(
-    schedule: Annotated[Path, typer.Argument(metavar="SCHEDULE.json", help="a schedule JSON file, ours or the vendor's")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="schedule JSON (ours or the vendor's), or .visa, .rs, .json kernels")
+    ],
+    function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
+    profile: Annotated[str, typer.Option(help="timing constants with which kernels are scheduled: vendor or manual")] = "vendor",
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
-    """Busy and exclusive cycles per context, idle gaps with their reasons, and the critical path."""
-    analysis = analyse(read_schedule(schedule))
-    if json:
-        print_document(analysis.to_json())
+    """Busy and exclusive cycles, idle gaps with reasons, critical path, memory plan; or several schedules side by side."""
+    schedules = load_schedules(files, function, profile)
+    if len(schedules) > 1:
+        comparison = Comparison.of(schedules)
+        if json:
+            print_document(comparison.to_json())
+        else:
+            print(comparison.to_text(), end="")
+    elif json:
+        print_document(document(*schedules.values()))
     else:
-        print_analysis(analysis)
+        print_analysis(analyse(named(*schedules.values())))
+
+
+def load_schedules(files: list[Path], function: str | None = None, profile: str = "vendor") -> dict[str, Schedule]:
+    """The schedules in files, or of the kernels in them, by short name; a file that holds several gives each.
+
+    Raises:
+        InputError, RuleViolation: a file is neither a schedule nor a legal kernel. WorkError: nothing prices an operation of the kernel.
+    """
+    found: dict[str, Schedule] = {}
+    for name, file in zip(_names(files), files, strict=True):
+        for inner, schedule in _load(file, function, profile).items():
+            found[name if not inner else inner if len(files) == 1 else f"{name} {inner}"] = schedule
+    return found
+
+
+def _load(path: Path, function: str | None, profile: str) -> dict[str, Schedule]:
+    """The schedules in one file, by the names that it gives them."""
+    if path.suffix in (".visa", ".rs"):
+        return {"": compile_checked(load_checked(path, function), profile).schedule}
+    raw = read_json(path)
+    if isinstance(raw, dict) and "steps" in raw and "instructions" not in raw:
+        return {"": compile_checked(load_checked(path, function), profile).schedule}
+    return schedules_of(raw, path)
+
+
+def _names(files: list[Path]) -> list[str]:
+    """Short names that tell the files apart: the file, its folder too, or the whole path; the place where one is given twice."""
+    for name in (lambda p: p.name, lambda p: f"{p.parent.name}/{p.name}", str):
+        names = [name(file) for file in files]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{number}: {file}" for number, file in enumerate(files, 1)]
+
+
+def document(schedule: Schedule) -> dict[str, Any]:
+    """The schedule-analysis/1 document, with the diagnosis, the peaks of the memories and the hash of the schedule."""
+    analysis = analyse(schedule)
+    found = diagnose(analysis)
+    extra = {
+        "diagnosis": None if found is None else found.to_json(),
+        "peak_bytes_per_slice": peak_bytes(schedule.lifetimes),
+        "hash": schedule_hash(schedule),
+    }
+    return {**analysis.to_json(), **extra}
 
 
 def print_analysis(analysis: Analysis) -> None:
-    """The same for a person; the longest gaps only."""
+    """The same for a person; the longest gaps and the largest buffers only."""
     console = text_console()
-    shares = _table("context", "busy cycles", "exclusive cycles")
+    shares = _table("context", "operations #", "busy cycles #", "exclusive cycles #")
     for share in analysis.shares:
-        shares.add_row(share.resource, f"{share.busy:,}", f"{share.exclusive:,}")
+        shares.add_row(share.resource, f"{share.operations:,}", f"{share.busy:,}", f"{share.exclusive:,}")
     console.print(shares)
-    critical = _table("critical path", "writes", "kind", "begin", "end", "cycles")
-    for operation in analysis.critical:
-        span = (f"{operation.begin:,}", f"{operation.end:,}", f"{operation.duration_cycles:,}")
-        critical.add_row(operation.id, ", ".join(operation.writes), operation.kind, *span)
+    critical = _table("critical path", "kind", "begin #", "end #", "cycles #", "source")
+    for o in analysis.critical:
+        critical.add_row(o.id, o.kind, f"{o.begin:,}", f"{o.end:,}", f"{o.duration_cycles:,}", source_line(o))
     console.print(critical)
-    gaps = _table("longest gaps", "begin", "end", "cycles", "waited for")
+    gaps = _table("longest gaps", "begin #", "end #", "cycles #", "waited for")
     for gap in sorted(analysis.gaps, key=lambda g: (-g.cycles, g.begin))[:_LONGEST_GAPS]:
         gaps.add_row(gap.resource, f"{gap.begin:,}", f"{gap.end:,}", f"{gap.cycles:,}", gap.reason)
     console.print(gaps)
+    if analysis.schedule.lifetimes:
+        console.print(_memory(analysis.schedule))
+        peaks = peak_bytes(analysis.schedule.lifetimes)
+        console.print(f"peak memory: {', '.join(f'{tier} {size:,} B a slice' for tier, size in peaks.items())}")
     console.print(f"makespan {analysis.makespan:,} cycles; nothing runs in {analysis.idle:,} of them")
     console.print("exclusive: every running operation holds the context, nothing hides behind it")
+    found = diagnose(analysis)
+    if found is not None:
+        console.print(diagnosis_text(found, analysis.makespan), soft_wrap=True)
+
+
+def diagnosis_text(found: Diagnosis, makespan: int) -> str:
+    """The critical path by kind of work and the lever, in two lines."""
+    parts = {"movement": found.movement, "Tensor Unit": found.tensor_unit, "launch, syncs and waits": found.fixed}
+    shares = ", ".join(f"{what} {cycles:,} cycles ({cycles / makespan:.0%})" for what, cycles in parts.items())
+    return f"critical path: {shares}\n{found.finding}: change the {found.lever} (tcptune explain TUNE-007)"
+
+
+def _memory(schedule: Schedule) -> Table:
+    """Buffers by size, with address and life."""
+    memory = _table("buffer", "memory", "address #", "bytes a slice #", "from cycle #", "to cycle #", "shape")
+    lives = sorted(schedule.lifetimes, key=lambda life: (-life.buffer.size_bytes, life.begin, life.buffer.name))
+    for life in lives[:_LARGEST_BUFFERS]:
+        numbers = (f"{n:,}" for n in (life.address, life.buffer.size_bytes, life.begin, life.end))
+        memory.add_row(life.buffer.name, life.buffer.tier, *numbers, life.buffer.shape.removeprefix("MappingShape")[:70])
+    if len(lives) > _LARGEST_BUFFERS:
+        memory.add_row(f"and {len(lives) - _LARGEST_BUFFERS} smaller ones")
+    return memory
 
 
 def _table(*headers: str) -> Table:
-    """A table whose columns of numbers end flush."""
-    table = Table(*headers)
-    for column in table.columns:
-        if str(column.header) in ("begin", "end") or "cycles" in str(column.header):
-            column.justify = "right"
+    """A table; columns whose heading ends with ``#`` hold numbers, which end flush."""
+    table = Table()
+    for header in headers:
+        table.add_column(header.removesuffix(" #"), justify="right" if header.endswith("#") else "left")
     return table

@@ -19,8 +19,9 @@ def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
     """The checked kernel in `path`; the ending decides the form (anything but .rs and .json is read as .visa text).
 
     Raises:
-        InputError: the file cannot be read; ParseError and RuleViolation: its text is wrong or breaks a rule of the machine, with file, line
-            and operation (in a .json document the number of the step).
+        InputError: the file cannot be read.
+        ParseError, RuleViolation: its text is wrong or breaks a rule of the machine, with file, line and operation (in a .json document
+            the number of the step).
     """
     if function is not None and path.suffix != ".rs":
         raise InputError(f"--function chooses a device function of a .rs file; {path} holds one kernel")

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from tcptune.ir.files import read_json, read_text, write_text
 from tcptune.ir.schedule import Schedule
 from tcptune.reports.html import picture, render
 from tcptune.reports.result_view import placement_words, workload_words
-from tcptune.reports.schedule_analysis import Analysis, analyse
+from tcptune.reports.schedule_analysis import Analysis, analyse, named
 from tcptune.reports.tables import Column, columns, csv_text, text_table
 from tcptune.reports.timeline import timeline
 from tcptune.search.result import SCHEMA, kernel_hash
@@ -65,7 +64,6 @@ PAGE = columns(
     "kernel_hash:kernel",
 )
 _OPERATIONS = 80
-_UNNAMED = re.compile(r"T\d+\Z")
 
 
 class _Strict(BaseModel):
@@ -140,7 +138,7 @@ class Run:
         """The schedule beside the result, None if it is not there."""
         if self.folder is None or not (path := self.folder / "schedule.json").is_file():
             return None
-        return _named(read_schedule(path))
+        return named(read_schedule(path))
 
     @property
     def makespan(self) -> int:
@@ -167,18 +165,6 @@ class Run:
         """The first eight digits of the kernel's hash: equal digits, equal kernels; empty without a kernel."""
         text = str(self.best.get("kernel", ""))
         return kernel_hash(text)[:8] if text else ""
-
-
-def _named(schedule: Schedule) -> Schedule:
-    """Operations called by what they write instead of by their number in the file; `analyse` needs no other change."""
-    taken: dict[str, int] = {}
-    renamed = []
-    for operation in schedule.operations:
-        written = next((name for name in operation.writes if not _UNNAMED.match(name)), "")
-        name = operation.id if not operation.id.isdigit() else written or operation.kind
-        taken[name] = taken.get(name, 0) + 1
-        renamed.append(replace(operation, id=name if taken[name] == 1 else f"{name} ({taken[name]})"))
-    return replace(schedule, operations=tuple(renamed))
 
 
 def load_runs(folders: Sequence[Path]) -> list[Run]:

@@ -6,12 +6,15 @@ who ends when it begins. All numbers are cycles of the static schedule.
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tcptune.ir.schedule import RESOURCES, Lifetime, Operation, Schedule
 
 SCHEMA = "tcptune/schedule-analysis/1"
+_UNNAMED = re.compile(r"T\d+\Z")
+_SOURCE_CHARACTERS = 60
 _REASONS = {
     "data": "data of {blocker}",
     "resource": "{resource} is held by {blocker}",
@@ -82,7 +85,10 @@ class Analysis:
         return {
             "schema": SCHEMA,
             "makespan": self.makespan,
-            "operations": [_operation_json(o, self.slack.get(o.id)) for o in self.schedule.operations],
+            "operations": [
+                _operation_json(o, called.id, self.slack.get(o.id))
+                for o, called in zip(self.schedule.operations, named(self.schedule).operations, strict=True)
+            ],
             "busy": {s.resource: s.busy for s in self.shares},
             "exclusive": {s.resource: s.exclusive for s in self.shares},
             "idle": self.idle,
@@ -92,14 +98,18 @@ class Analysis:
         }
 
 
-def _operation_json(operation: Operation, slack: int | None) -> dict[str, Any]:
+def _operation_json(operation: Operation, name: str, slack: int | None) -> dict[str, Any]:
     return {
         "id": operation.id,
+        "name": name,
         "kind": operation.kind,
         "contexts": list(operation.contexts),
         "begin": operation.begin,
         "end": operation.end,
+        "reads": list(operation.reads),
+        "writes": list(operation.writes),
         "moved_bytes": operation.moved_bytes,
+        "source": source_line(operation),
         "cause": operation.cause,
         "blocker": operation.blocker,
         "slack": slack,
@@ -115,6 +125,28 @@ def _lifetime_json(life: Lifetime) -> dict[str, Any]:
         "begin": life.begin,
         "end": life.end,
     }
+
+
+def named(schedule: Schedule) -> Schedule:
+    """Operations called by what they write instead of by their number in a file; where nothing is named, number and kind stay."""
+    taken: dict[str, int] = {}
+    names: list[str] = []
+    for operation in schedule.operations:
+        written = next((name for name in operation.writes if not _UNNAMED.match(name)), "")
+        name = operation.id if not operation.id.isdigit() else written or operation.kind
+        taken[name] = taken.get(name, 0) + 1
+        names.append(name if taken[name] == 1 else f"{name} ({taken[name]})")
+    new = dict(zip((o.id for o in schedule.operations), names, strict=True))
+    pairs = zip(schedule.operations, names, strict=True)
+    return replace(schedule, operations=tuple(replace(o, id=name, blocker=new.get(o.blocker, "")) for o, name in pairs))
+
+
+def source_line(operation: Operation) -> str:
+    """The source text of an operation in one short line: its place, where the schedule has one, and the beginning of the text."""
+    place, _, text = operation.description.partition("\n")
+    if place.startswith("--> "):
+        return f"{place.removeprefix('--> ')} {' '.join(text.split())[:_SOURCE_CHARACTERS]}".strip()
+    return " ".join(operation.description.split())[:_SOURCE_CHARACTERS]
 
 
 def analyse(schedule: Schedule) -> Analysis:

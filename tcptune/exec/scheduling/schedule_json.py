@@ -26,6 +26,10 @@ MEMORY_LANES = ("Spm", "Vrf", "Trf", "Sram")
 """Memory lanes above them."""
 
 _DMA_KINDS = ("DmaLoad", "DmaStore", "DmaGather", "DmaScatter")
+_SPILLY = {"DmaLoad": "SpillyLoad", "DmaStore": "SpillyStore"}
+"""What the viewer calls the compiler's spill traffic, which only the description tells; everything else of it is a sync."""
+
+_TYPES = {"SpillyLoad": "DmaLoad", "SpillyStore": "DmaStore", "SpillySync": "Core"}
 _FIRST_TENSOR = 1000
 _SPM_BYTES = 32
 """Size of the result of an address computation; one slot each."""
@@ -90,14 +94,18 @@ def _operation(raw: Any, place: int, tensors: dict[int, str]) -> Operation:
     begin, end = (_integer(life[k], f"{where}.lifetime.{k}") for k in ("begin", "end"))
     if end < begin:
         raise InputError(f"{where} ends at {end} before it begins at {begin}")
-    contexts = tuple(_context(c) for c in _list(raw, "contexts", where))
-    kind = str(raw.get("tpe", ""))
+    description, tpe = str(raw.get("description") or ""), str(raw.get("tpe") or "")
+    kind = _SPILLY.get(tpe, "SpillySync") if "Spilly" in description else tpe
+    if raw.get("contexts") is None:
+        contexts: tuple[str, ...] = (_KIND_LANES.get(tpe, DMA),)  # as the viewer does (VIEWER-009)
+    else:
+        contexts = tuple(_context(c) for c in _list(raw, "contexts", where))
     util = raw.get("util") if isinstance(raw.get("util"), dict) else {}
-    share = _number(util.get("total_util", 0.0), f"{where}.util.total_util") if isinstance(util, dict) else 0.0
-    moved = round(share * (end - begin) * RNGD.reported_peak_bytes_per_cycle) if contexts in ((DMA,), ()) and kind in _DMA_KINDS else 0
+    share = _number(util.get("total_util") or 0.0, f"{where}.util.total_util") if isinstance(util, dict) else 0.0
+    moved = round(share * (end - begin) * RNGD.reported_peak_bytes_per_cycle) if contexts in ((DMA,), ()) and tpe in _DMA_KINDS else 0
     reads, writes = (tuple(_tensor_name(t, tensors) for t in _list(raw, k, where)) for k in ("input_tensors", "output_tensors"))
     name = str(raw.get("index", place))
-    return Operation(name, kind, contexts, begin, end, str(raw.get("description", "")), reads, writes, moved)
+    return Operation(name, kind, contexts, begin, end, description, reads, writes, moved)
 
 
 def _lifetime(raw: Any, place: int, hw: Hardware) -> Lifetime | None:
@@ -113,12 +121,20 @@ def _lifetime(raw: Any, place: int, hw: Hardware) -> Lifetime | None:
     return Lifetime(buffer, address, begin, end)
 
 
-def from_json(document: Any, hw: Hardware = RNGD) -> Schedule:
-    """A schedule from the vendor's JSON document.
+def from_json(document: Any, hw: Hardware = RNGD, *, path: Path | None = None) -> Schedule:
+    """A schedule from the vendor's JSON document; `path` is where it was read, for messages.
 
     Raises:
         InputError: it holds no list of instructions, or one without a lifetime; the message names the field.
     """
+    try:
+        return _schedule(document, hw)
+    except InputError as error:
+        error.message = error.message if path is None else f"{path}: {error.message}"
+        raise
+
+
+def _schedule(document: Any, hw: Hardware) -> Schedule:
     if not isinstance(document, dict) or not isinstance(document.get("instructions"), list):
         raise InputError("a schedule document is an object with a list 'instructions'")
     tensors = document.get("tensors")
@@ -139,12 +155,7 @@ def read_schedule(path: Path) -> Schedule:
     Raises:
         InputError: it cannot be read, is no JSON or no schedule.
     """
-    try:
-        return from_json(read_json(path))
-    except InputError as error:
-        if str(path) not in error.message:
-            error.message = f"{path}: {error.message}"
-        raise
+    return from_json(read_json(path), path=path)
 
 
 # writing
@@ -204,7 +215,7 @@ def to_json(schedule: Schedule, hw: Hardware = RNGD) -> dict[str, Any]:
             {
                 "index": f"ExplicitSync({max(i - 1, 0)})" if inserted else str(i),
                 "history": {} if inserted else {"resourcelir": f"O{i}"},
-                "tpe": operation.kind,
+                "tpe": _TYPES.get(operation.kind, operation.kind),
                 "contexts": [c for c in operation.contexts if c in LANES or c == NOOP],
                 "lifetime": {"begin": operation.begin, "end": operation.end},
                 "input_tensors": [tensor_id(n, operation) for n in operation.reads if not n.startswith(VIEW_PREFIX)],
