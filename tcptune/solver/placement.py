@@ -94,21 +94,33 @@ class PlacementModel:
             model.add_element(index, table, power)
             model.add(cycles >= power)
         moved = [self._transfer(axes, bits, store, timing) for axes, bits, store in self._transfers()]
-        model.minimize(fixed.start + fixed.contraction_pass + fixed.sync + cycles + sum(moved))
+        exchanged = floor(timing.start_load.value + fixed.vector_pass)  # partial sums of two clusters take a DMA and a pass that adds them
+        summed = [exchanged * c for axis in self._summed for o, c in self._options(axis) if o.cluster > 1]
+        model.minimize(fixed.start + fixed.contraction_pass + fixed.sync + cycles + sum(moved) + cp_model.LinearExpr.sum(summed))
         return self._solve()
+
+    @property
+    def _summed(self) -> tuple[str, ...]:
+        return tuple(a for a in self.family.workload.axes if a not in self.family.workload.output)
+
+    def _options(self, axis: str) -> zip[tuple[AxisPlacement, cp_model.IntVar]]:
+        return zip(self.options[axis], self.chosen[axis], strict=True)
 
     def _transfers(self) -> list[tuple[tuple[str, ...], int, bool]]:
         w = self.family.workload
         return [(w.inputs[0], w.dtype.bits, False), (w.inputs[1], w.dtype.bits, False), (w.output, w.out_dtype.bits, True)]
 
     def _transfer(self, axes: tuple[str, ...], bits: int, store: bool, timing: DmaTiming) -> cp_model.LinearExpr:
-        """Bound of one DMA: startup and the cheapest rate for the lines of its busiest engine; two clusters share what they split."""
+        """Bound of one DMA: startup and the cheapest rate for the lines of its busiest engine; two clusters share what they split.
+
+        They may also share the store of results whose partial sums they exchange.
+        """
         w = self.family.workload
         lines = w.bytes_of(axes, w.out_dtype if store else w.dtype) / RNGD.request_bytes / RNGD.engines_per_cluster
         start = (timing.start_store if store else timing.start_load).value
         whole = floor(start + timing.issue_far.value * max(0.0, lines - 1))
         half = floor(start + timing.issue_far.value * max(0.0, lines / RNGD.clusters_per_chip - 1))
-        split = [c for a in axes for o, c in zip(self.options[a], self.chosen[a], strict=True) if o.cluster > 1]
+        split = [c for a in (w.axes if store else axes) for o, c in self._options(a) if o.cluster > 1]
         return whole - (whole - half) * cp_model.LinearExpr.sum(split) if split else cp_model.LinearExpr.constant(whole)
 
     def repair(self, wanted: Placement) -> Solved | None:
