@@ -9,12 +9,8 @@ import typer
 from tcptune.cli.output import print_document
 from tcptune.errors import InputError
 from tcptune.model.practice import points
-from tcptune.model.rules import all_rules, group_of, rule, rules_about
+from tcptune.model.rules import all_rules, rule, rules_about
 from tcptune.model.rules.rule import Rule
-
-_NO_FIX = "nothing to "
-_OF_COSTS = ("VT", "TUNE")
-"""Groups whose rules say what something costs."""
 
 
 def command(
@@ -31,7 +27,7 @@ def command(
     found = rules_about(words) if asked else list(all_rules().values())
     if not found:
         found = [rule(words)]  # refuses, with what is like it
-    whole_group = asked is not None and words.strip().upper() == group_of(found[0].id)
+    whole_group = asked is not None and words.strip().upper() == found[0].group
     if len(found) > 1 or whole_group or not asked:
         listing(words, found, json)
     elif json:
@@ -56,7 +52,6 @@ def document(found: Rule) -> dict[str, Any]:
 
 def text(found: Rule) -> str:
     """The rule as a person reads it. A rule that nothing can break has an example of its effect."""
-    effect = found.fix.startswith(_NO_FIX) or group_of(found.id) in _OF_COSTS
     return "\n".join(
         [
             f"{found.id}  {found.title}",
@@ -64,8 +59,8 @@ def text(found: Rule) -> str:
             found.text,
             *(f"  {number}. {point}" for number, point in enumerate(points(found.id), 1)),
             "",
-            f"{'example:' if effect else 'breaks it:':<12}{found.breaks}",
-            *([] if found.fix.startswith(_NO_FIX) else [f"{'advice:' if effect else 'fix:':<12}{found.fix}"]),
+            f"{'example:' if found.is_advice else 'breaks it:':<12}{found.breaks}",
+            *([] if found.needs_no_fix else [f"{'advice:' if found.is_advice else 'fix:':<12}{found.fix}"]),
             f"{'manual:':<12}{found.manual}",
         ]
     )

@@ -27,7 +27,7 @@ def all_rules() -> dict[str, Rule]:
     """
     found: dict[str, Rule] = {}
     for info in sorted(pkgutil.iter_modules(__path__), key=lambda m: m.name):
-        if info.name == "rule":
+        if info.name in ("groups", "rule"):
             continue
         for entry in importlib.import_module(f"{__name__}.{info.name}").RULES:
             if entry.id in found:
@@ -47,7 +47,7 @@ def rule(rule_id: str) -> Rule:
     if key in rules:
         return rules[key]
     group = group_of(key)
-    near = [r for r in rules if group_of(r) == group]
+    near = sorted(r for r in rules if group_of(r) == group)
     groups = sorted({group_of(r) for r in rules})
     if near:
         hint = f"{group} has {near[0]} to {near[-1]}"
@@ -77,7 +77,7 @@ def rules_about(text: str) -> list[Rule]:
         return []
     words = [word for word in key.split() if len(word) > 1 and any(c.isalpha() for c in word)]
     for chosen in (
-        [r for r in rules.values() if group_of(r.id) == key],
+        sorted((r for r in rules.values() if r.group == key), key=lambda r: r.id),
         [r for r in rules.values() if r.id.startswith(key)],
         [r for r in rules.values() if words and all(word in f"{r.title} {r.text} {r.fix}".upper() for word in words)],
     ):
