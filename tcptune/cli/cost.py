@@ -13,6 +13,7 @@ from rich.table import Table
 from tcptune.cli.output import print_document, text_console
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.published_rows import Skipped, price_row
+from tcptune.exec.scheduling.schedule_forms import rows_of_schedules
 from tcptune.exec.validate import error_summary
 from tcptune.ir.files import read_json
 from tcptune.model.timing.calibration import profile as profile_of
@@ -56,13 +57,17 @@ def print_rows(document: dict[str, Any]) -> None:
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    """(name, row) of every row of a file: a list, an object with ``rows``, or one with ``kernels`` as the published schedules have.
+    """(name, row) of every row of a file: a list, an object with ``rows``, one with ``kernels`` as the published schedules have, or a
+    schedule of the vendor's, whose instructions are the rows.
 
     Raises:
         InputError: not readable, not JSON, or none of these forms.
     """
     document = read_json(path)
-    if isinstance(document, dict) and isinstance(document.get("kernels"), dict):
+    scheduled = rows_of_schedules(document)
+    if scheduled:
+        groups: list[tuple[str, Any]] = [(name or "instruction", rows) for name, rows in scheduled.items()]
+    elif isinstance(document, dict) and isinstance(document.get("kernels"), dict):
         groups = list(document["kernels"].items())
     else:
         groups = [("row", document.get("rows") if isinstance(document, dict) else document)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from collections.abc import Mapping as Dict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from tcptune.errors import TcptuneError
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import stream_cycles, whole_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
-from tcptune.model.timing.calibration import PassConstants, Profile
+from tcptune.model.timing.calibration import Constant, Profile
 from tcptune.model.timing.kernels import kernel_timing
+from tcptune.model.timing.pass_work import PassWork, pass_duration
 
 Row = Dict[str, Any]
 
@@ -39,6 +41,8 @@ def price_row(row: Row, timing: Profile) -> int:
     operation = row.get("op")
     if not isinstance(operation, str):
         raise Skipped("the row names no op")
+    if _uses(row, "Noop"):
+        raise Skipped("bookkeeping of the schedule, no operation")
     for pattern, pricer in _PRICERS:
         if pattern.search(operation):
             return whole_cycles(pricer(row, timing))
@@ -61,6 +65,13 @@ def _says(row: Row, *words: str) -> bool:
 
 # --- transfers -----------------------------------------------------------------------------------------------------------------------
 def _dma(row: Row, timing: Profile) -> float:
+    if _uses(row, "PcieDmaEngine"):
+        return _host(row, timing)
+    kernel = kernel_timing(timing)
+    if _says(row, "lookup table"):
+        return _inserted(kernel.table_load, timing)
+    if _says(row, "bitmap", "switch configuration"):
+        return _inserted(kernel.bitmap_load, timing)
     store = "store" in str(row["op"]).lower()
     cycles, _, _ = stream_cycles((row_stream(row),), timing.dma, store)
     return cycles
@@ -158,10 +169,16 @@ def _block(row: Row) -> Callable[[Any, Any, int], Any]:
 
 
 # --- Tensor Unit passes --------------------------------------------------------------------------------------------------------------
-def _constants(timing: Profile) -> PassConstants:
+def _pass(row: Row, timing: Profile) -> float:
     if timing.passes is None:
         raise Skipped(f"the {timing.name} profile prices passes from their stages, which a row does not give")
-    return timing.passes
+    if _is_table_store(row):
+        return _inserted(kernel_timing(timing).table_store, timing)
+    return pass_duration(_pass_work(row), timing.passes).cycles
+
+
+def _is_table_store(row: Row) -> bool:
+    return _says(row, "stotab", "table store")
 
 
 def _uses(row: Row, context: str) -> bool:
@@ -169,69 +186,122 @@ def _uses(row: Row, context: str) -> bool:
     return isinstance(contexts, list | tuple) and context in contexts
 
 
-def _sub(row: Row, timing: Profile) -> float:
-    """Staging of a register file, or a vector pass on Sub (VT-001, VT-007)."""
-    c = _constants(timing)
-    start = c.vector if _uses(row, "VectorEngine") else c.stage
-    return start.value + _size(row, "per_slice_bytes") / c.sub_fetch_bytes_per_cycle.value
+def _optional(row: Row, name: str) -> int | None:
+    return _size(row, name) if row.get(name) is not None else None
 
 
-def _switch(row: Row, timing: Profile) -> float:
-    """A switch pass (VT-010)."""
-    c = _constants(timing)
-    ring = _size(row, "ring")
-    whole = c.whole_ring.value if ring == RNGD.slices_per_cluster else 0.0
-    return c.stage.value + ring * _size(row, "time", 1) * _size(row, "flits") + whole
+def _pass_work(row: Row) -> PassWork:
+    """What the pass of a row streams, as far as the row says.
+
+    Understood are ``flits``, ``time_steps`` (of the Vector Engine), ``per_slice_bytes`` (fetched on Sub), ``packets`` (cast on Sub),
+    ``ring``, ``time`` and ``flits`` of a switch, ``rows`` of a transpose, ``reduce_slices``, ``elements`` of a table lookup.
+
+    Raises:
+        Skipped: nothing of it.
+    """
+    on_sub = str(row["op"]).startswith("Sub")
+    ring = _optional(row, "ring")
+    flits, steps, rows = _optional(row, "flits"), _optional(row, "time_steps"), _written_rows(row)
+    rounds = ring * _size(row, "time", 1) * _size(row, "flits") if ring is not None else None
+    work = PassWork(
+        rule="VT-004",
+        vector=_uses(row, "VectorEngine"),
+        flits=None if on_sub or steps is not None else flits,
+        fetched_bytes=_optional(row, "per_slice_bytes") if on_sub else None,
+        cast_packets=_optional(row, "packets") if on_sub else None,
+        looked_up=_optional(row, "elements") if _says(row, "lookup") else None,
+        looked_up_bf16=row.get("dtype") == "bf16",
+        switch_rounds=rounds,
+        whole_ring=ring == RNGD.slices_per_cluster,
+        rows=rows,
+        steps=steps,
+        reduced_slices=_reduce_group(row) if steps is not None else None,
+    )
+    counts = (work.flits, work.steps, work.fetched_bytes, work.cast_packets, work.looked_up, work.switch_rounds, work.rows)
+    if all(count is None for count in counts):
+        raise Skipped("the row lacks per_slice_bytes" if on_sub else "the row lacks flits or time_steps")
+    return replace(work, rule=_rule(row, work, on_sub=on_sub))
 
 
-def _main(row: Row, timing: Profile) -> float:
-    """Contraction, copy, vector or transpose pass on Main (VT-002, VT-004 to VT-006, VT-009, VT-012)."""
-    c = _constants(timing)
-    if "flits" in row:
-        contracts = "lanes" in row or _says(row, "contraction")
-        return (c.contract if contracts else c.copy).value + _size(row, "flits")
-    if "time_steps" in row:
-        steps = _size(row, "time_steps")
-        if _uses(row, "SubContext"):
-            return (c.vector_to_vrf if _uses(row, "VectorEngine") else c.stage).value + steps
-        group = _reduce_group(row)
-        if group:
-            return c.inter_slice_reduce.value + max(c.reduce_steps_least.value, steps) + c.reduce_per_slice.value * group
-        return c.vector.value + steps
-    if _says(row, "transpose"):
-        return c.transpose.value + _written_rows(row)
-    raise Skipped("the row lacks flits or time_steps")
+def _rule(row: Row, work: PassWork, *, on_sub: bool) -> str:
+    """The rule of the start: by the most specific thing that the row says of its pass."""
+    if on_sub:
+        return "VT-008" if work.cast_packets is not None else "VT-007" if work.vector else "VT-001"
+    if work.reduced_slices is not None:
+        return "VT-009"
+    if "lanes" in row or _says(row, "contraction"):
+        return "VT-002"
+    if _uses(row, "SubContext"):
+        return "VT-006"
+    if work.switch_rounds is not None and work.vector and not _says(row, "cast"):
+        return "VT-011"
+    if work.steps is not None:
+        return "VT-011" if work.switch_rounds is not None else "VT-005"
+    if work.rows is not None and work.rows > max(work.flits or 0, work.switch_rounds or 0):
+        return "VT-012"
+    return "VT-010" if work.switch_rounds is not None else "VT-003" if work.looked_up is not None else "VT-004"
 
 
-def _reduce_group(row: Row) -> int:
-    """Slices of an inter-slice reduce; 0 where the pass has none."""
-    if "reduce_slices" in row:
-        return _size(row, "reduce_slices")
+def _reduce_group(row: Row) -> int | None:
+    """Slices of an inter-slice reduce; None where the pass has none."""
     found = re.search(r"(\d{1,4})-slice inter-slice reduce", str(row.get("description", "")))
-    return int(found.group(1)) if found else 0
+    return int(found.group(1)) if found and "reduce_slices" not in row else _optional(row, "reduce_slices")
 
 
-def _written_rows(row: Row) -> int:
+def _written_rows(row: Row) -> int | None:
     """Rows that a transpose writes."""
-    if "rows" in row:
-        return _size(row, "rows")
     found = re.search(r"into (\d{1,6}) rows", str(row.get("description", "")))
-    if found is None:
-        raise Skipped("the row lacks rows")
-    return int(found.group(1))
+    return int(found.group(1)) if found and "rows" not in row and _says(row, "transpose") else _optional(row, "rows")
 
 
-def _sync(row: Row, timing: Profile) -> float:
-    """The sync that closes a kernel (VT-040)."""
-    if not _says(row, "sync"):
-        raise Skipped("bookkeeping of the schedule, no operation")
-    return kernel_timing(timing).closing_sync.value
+def _inserted(constant: Constant, timing: Profile) -> float:
+    """Cycles of work that the compiler inserts."""
+    if not constant.value:
+        raise Skipped(f"the {timing.name} profile states no time for it")
+    return constant.value
+
+
+# --- what the compiler inserts -------------------------------------------------------------------------------------------------------
+def _core(row: Row, timing: Profile) -> float:
+    """Syncs, guards and the work of tile views (VT-040, VT-045)."""
+    kernel = kernel_timing(timing)
+    if _says(row, "sync"):
+        return _inserted(kernel.closing_sync, timing)
+    if _says(row, "dramreuse", "dram reuse"):
+        return _inserted(kernel.buffer_reuse, timing)
+    if _says(row, "address"):
+        return _inserted(kernel.view_address, timing)
+    if _says(row, "bind", "merge"):
+        return _inserted(kernel.view_bind, timing)
+    raise Skipped("bookkeeping of the schedule, no operation")
+
+
+def _index_stage(row: Row, timing: Profile) -> float:
+    """Copy of a gather's index out of DM."""
+    return _inserted(kernel_timing(timing).index_stage, timing)
+
+
+def _dm_copy(row: Row, timing: Profile) -> float:
+    """DM to DM: all moves at one rate (VT-030)."""
+    if timing.dma.dm_copy_bytes_per_cycle is None:
+        raise Skipped(f"the {timing.name} profile prices DM to DM moves from their commands, which a row does not give")
+    return timing.dma.start_load.value + _size(row, "bytes") / timing.dma.dm_copy_bytes_per_cycle.value
+
+
+def _indexed(row: Row, timing: Profile) -> float:
+    raise Skipped("no published schedule gives an indexed transfer with its layout")
+
+
+def _host(row: Row, timing: Profile) -> float:
+    raise Skipped("no published schedule holds a transfer between host and HBM")
 
 
 _PRICERS: tuple[tuple[re.Pattern[str], Callable[[Row, Profile], float]], ...] = (
     (re.compile(r"^Dma(Load|Store)$"), _dma),
-    (re.compile(r"^Sub\b"), _sub),
-    (re.compile(r"^Switch\b"), _switch),
-    (re.compile(r"^Main\b"), _main),
-    (re.compile(r"^(Core|ExplicitSync)$"), _sync),
+    (re.compile(r"^Dma(Gather|Scatter)$"), _indexed),
+    (re.compile(r"^DmaOther$"), _index_stage),
+    (re.compile(r"^DmaStos$"), _dm_copy),
+    (re.compile(r"^P(cie|dma)", re.IGNORECASE), _host),
+    (re.compile(r"^(Sub|Switch|Main)\b"), _pass),
+    (re.compile(r"^(Core|ExplicitSync|DramReuse)\b"), _core),
 )

@@ -101,7 +101,11 @@ def _operation(raw: Any, place: int, tensors: dict[int, str]) -> Operation:
     else:
         contexts = tuple(_context(c) for c in _list(raw, "contexts", where))
     util = raw.get("util") if isinstance(raw.get("util"), dict) else {}
-    share = _number(util.get("total_util") or 0.0, f"{where}.util.total_util") if isinstance(util, dict) else 0.0
+    share = (
+        _number(0.0 if util.get("total_util") is None else util["total_util"], f"{where}.util.total_util")
+        if isinstance(util, dict)
+        else 0.0
+    )
     moved = round(share * (end - begin) * RNGD.reported_peak_bytes_per_cycle) if contexts in ((DMA,), ()) and tpe in _DMA_KINDS else 0
     reads, writes = (tuple(_tensor_name(t, tensors) for t in _list(raw, k, where)) for k in ("input_tensors", "output_tensors"))
     name = str(raw.get("index", place))

@@ -1,14 +1,10 @@
 """How long one pass of the Tensor Unit takes (VT-001 to VT-012; manual: the stage formulas).
 
-In the vendor's schedules a pass costs a fixed start and then whatever its busiest part streams: flits fetched, packets sent to the
-multipliers, flits drained, vector steps, switch rounds, rows written by a transpose. In the manual's profile it costs its busiest stage
-plus the latencies of all stages.
+In the vendor's schedules a pass costs a fixed start and then whatever its busiest part streams (`timing.pass_work`). In the manual's
+profile it costs its busiest stage plus the latencies of all stages.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from math import ceil
 
 from tcptune.ir.kernels.ops import (
     Cast,
@@ -24,31 +20,10 @@ from tcptune.ir.kernels.ops import (
     Transpose,
 )
 from tcptune.ir.types import StreamType
-from tcptune.model.hardware import Hardware
 from tcptune.model.pipeline import Chain
 from tcptune.model.stage import Step
-from tcptune.model.timing.calibration import PassConstants, Profile, profile
-
-
-@dataclass(frozen=True)
-class PassTiming:
-    """Duration of a pass.
-
-    Attributes:
-        cycles: the whole pass.
-        base: the rule that gave the start, e.g. ``VT-002``; ``manual`` for stage formulas.
-        terms: what was counted, in cycles: ``start``; candidates of which only the largest counts; then additions marked ``+``.
-    """
-
-    cycles: int
-    base: str
-    terms: dict[str, float]
-
-    @property
-    def bound(self) -> str:
-        """The streaming term that sets the duration."""
-        streaming = {k: v for k, v in self.terms.items() if k != "start" and not k.startswith("+")}
-        return max(streaming, key=lambda k: streaming[k]) if streaming else "start"
+from tcptune.model.timing.calibration import Profile, profile
+from tcptune.model.timing.pass_work import PassTiming, PassWork, pass_duration
 
 
 def pass_cycles(chain: Chain, context: str, timing: str | Profile = "vendor") -> int:
@@ -68,17 +43,7 @@ def pass_timing(chain: Chain, context: str, timing: str | Profile = "vendor") ->
         InputError: no such profile.
     """
     constants = profile(timing).passes
-    if constants is None:
-        return _manual(chain)
-    streaming = _streaming(chain, context, constants)
-    start, rule = _start(chain, context, constants)
-    added = _added(chain, constants)
-    if rule in ("VT-005", "VT-011") and "rows written" in streaming:
-        added["+rows written"] = streaming.pop("rows written")
-    if rule == "VT-009":
-        streaming["least steps"] = constants.reduce_steps_least.value
-    cycles = ceil(start + max(streaming.values(), default=0) + sum(added.values()))
-    return PassTiming(cycles, rule, {"start": start, **streaming, **added})
+    return _manual(chain) if constants is None else pass_duration(pass_work(chain, context), constants)
 
 
 def _manual(chain: Chain) -> PassTiming:
@@ -95,28 +60,66 @@ def _is_vector(chain: Chain) -> bool:
     return any(step.op.NAME.startswith("vector_") and step.op.NAME not in ("vector_init", "vector_final") for step in chain.steps)
 
 
-def _start(chain: Chain, context: str, constants: PassConstants) -> tuple[float, str]:
-    """Cycles before the first flit, and the rule: by the most specific thing the pass does."""
-    vector = _is_vector(chain)
+def pass_work(chain: Chain, context: str) -> PassWork:
+    """What a checked pass streams."""
+    switch, transpose, vector = _find(chain, Switch), _find(chain, Transpose), _is_vector(chain)
+    contract_lane, outer, lookup = _find(chain, ContractLane), _find(chain, ContractOuter), _find(chain, FetchTableLookup)
+    reduce = next((step for step in chain.steps if step.op.NAME == "vector_inter_slice_reduce"), None)
+    fetched = _find(chain, Fetch)
+    on_sub = _sub_work(chain) if context == "sub" else {}
+    to_registers = context == "sub" and _find(chain, ToTrf, ToVrf) is not None
+    steps = [step.derived["vector_steps"] for step in chain.steps if "vector_steps" in step.derived]
+    return PassWork(
+        rule=_rule(chain, context, vector),
+        vector=vector,
+        flits=None if to_registers else _flits(chain),
+        reads=fetched.derived["fetch_cycles"] if context == "main" and fetched else None,  # one a cycle (FETCH-005)
+        looked_up=lookup.before.time.size * lookup.before.packet.size if lookup else None,
+        looked_up_bf16=isinstance(lookup.op, FetchTableLookup) and lookup.op.dtype.name == "bf16" if lookup else False,
+        switch_rounds=switch.derived["cycles"] if switch else None,
+        whole_ring=switch is not None and switch.derived["ring_size"] == chain.env.hw.slices_per_cluster,
+        packets=outer.op.time.size if outer and isinstance(outer.op, ContractOuter) else None,
+        drained=contract_lane.op.time.size if contract_lane and isinstance(contract_lane.op, ContractLane) else None,
+        rows=transpose.op.time.size if transpose and isinstance(transpose.op, Transpose) else None,
+        steps=steps[-1] if steps else None,
+        reduced_slices=reduce.derived["reduction_ratio"] if reduce else None,
+        **on_sub,
+    )
+
+
+def _sub_work(chain: Chain) -> dict[str, int]:
+    """What only a pass on Sub is bound by: bytes out of DM and into it, packets cast."""
+    found = {"fetched_bytes": _fetched_bytes(chain)}
+    if _find(chain, Cast):
+        found["cast_packets"] = _flits(chain)
+    committed = _find(chain, Commit, CommitView)
+    if committed:
+        found["committed_bytes"] = committed.before.time.size * committed.before.packet_bytes
+        found["commit_width"] = chain.env.hw.sub_commit_bytes
+    return found
+
+
+def _rule(chain: Chain, context: str, vector: bool) -> str:
+    """The rule of the start: by the most specific thing that the pass does."""
     if any(step.op.NAME == "vector_inter_slice_reduce" for step in chain.steps):
-        return constants.inter_slice_reduce.value, "VT-009"
+        return "VT-009"
     if _find(chain, ContractOuter):
-        return constants.contract.value, "VT-002"
+        return "VT-002"
     if _find(chain, ToVrf) and vector:
-        return (constants.vector_to_vrf.value, "VT-006") if context == "main" else (constants.vector.value, "VT-007")
+        return "VT-006" if context == "main" else "VT-007"
     if vector:
-        return constants.vector.value, "VT-011" if _find(chain, Switch) else "VT-005"
+        return "VT-011" if _find(chain, Switch) else "VT-005"
     if _find(chain, ToTrf, ToVrf):
-        return constants.stage.value, "VT-001" if context == "sub" else "VT-006"
+        return "VT-001" if context == "sub" else "VT-006"
     switch, transpose = _find(chain, Switch), _find(chain, Transpose)
     rounds = switch.derived["cycles"] if switch else 0
     if transpose and transpose.derived["n"] * transpose.derived["out_rows"] > max(_flits(chain), rounds):
-        return constants.transpose.value, "VT-012"
+        return "VT-012"
     if switch:
-        return constants.stage.value, "VT-010"
+        return "VT-010"
     if _find(chain, FetchTableLookup):
-        return constants.stage.value, "VT-003"
-    return constants.copy.value, "VT-008" if context == "sub" or _find(chain, Cast) else "VT-004"
+        return "VT-003"
+    return "VT-008" if context == "sub" or _find(chain, Cast) else "VT-004"
 
 
 def _flits(chain: Chain) -> int:
@@ -132,55 +135,3 @@ def _fetched_bytes(chain: Chain) -> int:
     fetched = _find(chain, Fetch)
     stream = fetched.after if fetched and isinstance(fetched.after, StreamType) else chain.start
     return stream.time.size * stream.packet_bytes
-
-
-def _streaming(chain: Chain, context: str, constants: PassConstants) -> dict[str, float]:
-    """Cycles of everything that streams; the largest sets the pace."""
-    switch = _find(chain, Switch)
-    found: dict[str, float] = {"flits": _flits(chain)}
-    if switch:
-        found["switch rounds"] = switch.derived["cycles"]
-    fetched = _find(chain, Fetch)
-    if context == "main" and fetched:
-        found["reads"] = fetched.derived["fetch_cycles"]  # one a cycle (FETCH-005); more than flits where packets are read by element
-    if context == "sub":
-        found["bytes fetched"] = _fetched_bytes(chain) / constants.sub_fetch_bytes_per_cycle.value
-        if _find(chain, Cast):
-            found["packets cast"] = _flits(chain) * constants.sub_cycles_per_cast_packet.value
-        committed = _find(chain, Commit, CommitView)
-        if committed:
-            found["bytes committed"] = committed.before.time.size * committed.before.packet_bytes / chain.env.hw.sub_commit_bytes
-        if _find(chain, ToTrf, ToVrf):
-            del found["flits"]
-    for step in chain.steps:
-        found.update(_of_stage(step, constants, chain.env.hw))
-    return {name: value for name, value in found.items() if value}
-
-
-def _of_stage(step: Step, constants: PassConstants, hw: Hardware) -> dict[str, float]:
-    """Cycles that one stage streams, by name."""
-    if isinstance(step.op, FetchTableLookup):
-        elements = step.before.time.size * step.before.packet.size
-        rate = constants.lookup_bf16_per_cycle if step.op.dtype.name == "bf16" else constants.lookup_f8_per_cycle
-        return {"elements looked up": elements / rate.value}
-    if isinstance(step.op, ContractOuter):
-        return {"packets multiplied": step.op.time.size}
-    if isinstance(step.op, ContractLane):
-        return {"flits drained": step.op.time.size}
-    if isinstance(step.op, Transpose):
-        return {"rows written": step.op.time.size}
-    if "vector_steps" in step.derived:
-        return {"vector steps": step.derived["vector_steps"]}
-    return {}
-
-
-def _added(chain: Chain, constants: PassConstants) -> dict[str, float]:
-    """Cycles that no stream hides."""
-    found: dict[str, float] = {}
-    switch = _find(chain, Switch)
-    if switch and switch.derived["ring_size"] == chain.env.hw.slices_per_cluster:
-        found["+whole ring"] = constants.whole_ring.value
-    for step in chain.steps:
-        if step.op.NAME == "vector_inter_slice_reduce":
-            found["+slices reduced"] = constants.reduce_per_slice.value * step.derived["reduction_ratio"]
-    return found

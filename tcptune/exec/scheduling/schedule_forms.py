@@ -1,0 +1,156 @@
+"""The forms in which a JSON document holds schedules, and their instructions as rows that can be priced.
+
+The vendor writes one schedule a file, an object with ``instructions`` (and ``tensors``). Collections are read too: a bare list of
+instructions, a list or an object of schedules by name, also one level down (``{"kernels": {...}}``), and rows with ``op``, ``begin`` and
+``end`` as the calibration data lists them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tcptune.exec.scheduling.schedule_json import from_json
+from tcptune.ir.schedule import Schedule
+from tcptune.model.hardware import RNGD
+
+_NOT_OPERATIONS = ("makespan", "launch overhead")
+_SLICES = RNGD.slices_per_cluster * RNGD.clusters_per_chip
+_TABLE_BYTES, _BITMAP_BYTES = 4_096, 16_384
+"""Sizes in the file of the tensors that the compiler's own loads write: lookup table and switch configuration."""
+
+
+def schedules_of(document: Any, path: Path | None = None) -> dict[str, Schedule]:
+    """Every schedule of a document, by name (empty where the document is one schedule); `path` is where it was read, for messages.
+
+    Raises:
+        InputError: it holds none, or one that cannot be read.
+    """
+    found = _raw_schedules(document)
+    if not found:
+        return {"": from_json(document, path=path)}  # says what is missing
+    return {name: from_json(raw, path=path) for name, raw in found.items()}
+
+
+def _raw_schedules(document: Any, depth: int = 0, *, rows: bool = True) -> dict[str, dict[str, Any]]:
+    """Schedule objects by name, as the vendor writes them; lists of `rows` too, if asked for."""
+    if isinstance(document, list):
+        if document and all(_is_instruction(entry, rows) for entry in document):
+            return {"": {"instructions": [_instruction(e, i) for i, e in enumerate(document) if not _is_summary(e)]}}
+        named = {str(_name(entry, i)): entry for i, entry in enumerate(document)}
+        return _collected(named, depth, rows)
+    if not isinstance(document, dict):
+        return {}
+    if isinstance(document.get("instructions"), list):
+        return {"": document}
+    return _collected(document, depth, rows)
+
+
+def _collected(entries: dict[str, Any], depth: int, rows: bool) -> dict[str, dict[str, Any]]:
+    if depth > 1:
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for name, entry in entries.items():
+        if isinstance(entry, dict | list):
+            for inner, raw in _raw_schedules(entry, depth + 1, rows=rows).items():
+                found[inner or name] = raw
+    return found
+
+
+def _name(entry: Any, number: int) -> Any:
+    known = [entry.get(key) for key in ("name", "kernel", "title")] if isinstance(entry, dict) else []
+    return next((k for k in known if isinstance(k, str) and k and k != "Schedule"), f"schedule {number}")
+
+
+def _is_instruction(entry: Any, rows: bool) -> bool:
+    return isinstance(entry, dict) and (isinstance(entry.get("lifetime"), dict) or (rows and _is_row(entry)))
+
+
+def _is_row(entry: dict[str, Any]) -> bool:
+    """Whether an entry is a row of the calibration data: an operation, or a summary such as the makespan."""
+    return isinstance(entry.get("op"), str) and ("begin" in entry or "cycles" in entry)
+
+
+def _is_summary(entry: dict[str, Any]) -> bool:
+    return "lifetime" not in entry and (entry["op"] in _NOT_OPERATIONS or "begin" not in entry or "end" not in entry)
+
+
+def _instruction(entry: dict[str, Any], number: int) -> dict[str, Any]:
+    """A row in the form of the vendor's instructions."""
+    if "lifetime" in entry:
+        return entry
+    kind = entry["op"].split()[0]
+    known = {"Switch": "Main", "ExplicitSync": "Core", "DramReuse": "Core"}
+    share = {"total_util": entry["util"]} if isinstance(entry.get("util"), int | float) else {}
+    return {
+        "index": str(entry.get("id", f"{number} {entry['op']}")),
+        "tpe": known.get(kind, kind),
+        "contexts": entry.get("contexts"),
+        "lifetime": {"begin": entry["begin"], "end": entry["end"]},
+        "description": entry.get("description", ""),
+        "util": share,
+    }
+
+
+def rows_of_schedules(document: Any) -> dict[str, list[dict[str, Any]]]:
+    """The instructions of every schedule of a document as rows: kind, contexts, duration and the sizes that the file gives.
+
+    The file does not say how many flits or steps a pass streams, nor which slices read which bytes of HBM; such rows stay without price.
+    Empty where the document holds no schedule of the vendor's form.
+    """
+    found = _raw_schedules(document, rows=False)
+    for raw in found.values():
+        from_json(raw)  # refuses what is no schedule
+    return {name: [_row(i, _sizes(raw)) for i in raw["instructions"]] for name, raw in found.items()}
+
+
+def _sizes(raw: dict[str, Any]) -> dict[str, tuple[str, int]]:
+    """Memory and size of every tensor, by its id."""
+    tensors = raw.get("tensors") or []
+    return {
+        str(t.get("index")): (str(t.get("buffer_type")), t["size"])
+        for t in tensors
+        if isinstance(t, dict) and isinstance(t.get("size"), int) and not isinstance(t.get("size"), bool)
+    }
+
+
+def _row(instruction: dict[str, Any], sizes: dict[str, tuple[str, int]]) -> dict[str, Any]:
+    life = instruction["lifetime"]
+    index, kind = str(instruction.get("index", "")), str(instruction.get("tpe", ""))
+    text = str(instruction.get("description") or "")
+    row: dict[str, Any] = {"op": kind, "contexts": instruction.get("contexts") or [], "cycles": life["end"] - life["begin"]}
+    reads, writes = (_tensors(instruction.get(key), sizes) for key in ("input_tensors", "output_tensors"))
+    if kind == "Core":
+        row["description"] = (
+            index
+            if "(" in index
+            else ""
+            if not row["cycles"]
+            else "bind of a view"
+            if instruction.get("input_tensors")
+            else "address of a view"
+        )
+    elif kind == "DmaLoad" and not text:
+        row["description"] = {_TABLE_BYTES: "lookup table", _BITMAP_BYTES: "switch configuration"}.get(_only(writes, "Sram"), "")
+    elif kind == "Sub" and not text and _only(reads, "Sram") == _TABLE_BYTES:
+        row["description"] = "table store"
+    elif kind == "Sub" and any(memory in ("Trf", "Vrf") for memory, _ in writes) and ".switch" not in text:
+        row["per_slice_bytes"] = max(1, _only(reads, "Sram") // _SLICES) if _only(reads, "Sram") else None
+    elif kind == "DmaStos":
+        row["bytes"] = _only(writes, "Sram") or None
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def _view_work(instruction: dict[str, Any]) -> str:
+    """What a Core operation does for a tile view: it computes an address from nothing, or binds a view of tensors."""
+    return "bind of a view" if instruction.get("input_tensors") else "address of a view"
+
+
+def _tensors(ids: Any, sizes: dict[str, tuple[str, int]]) -> list[tuple[str, int]]:
+    return [sizes[str(i)] for i in ids or [] if str(i) in sizes] if isinstance(ids, list | None) else []
+
+
+def _only(tensors: list[tuple[str, int]], memory: str) -> int:
+    """Size of the one tensor in a memory; 0 where there are none or several."""
+    found = [size for kind, size in tensors if kind == memory]
+    return found[0] if len(found) == 1 else 0
