@@ -73,18 +73,21 @@ def box_runs(box: MoveBox, source: TensorType, dest: TensorType) -> BoxRuns:
 
 
 def _run_over(box: MoveBox, source: TensorType, dest: TensorType, run: int, most: int) -> int:
-    """How many positions of padding a piece of `run` elements may go on over: `most`, else the zeros right behind it."""
+    """How many positions of padding a piece of `run` elements may go on over: `most`, else what of it lies right behind the piece.
+
+    In DM only known zeros count then, in HBM all padding that the source has alike: the last part of a row that is padded.
+    """
     if most and _may_run_over(box, source, dest, run, most):
         return most
-    zeros, refused = 0, most
-    while refused - zeros > 1:
-        count = (zeros + refused) // 2
+    taken, refused = 0, most
+    while refused - taken > 1:
+        count = (taken + refused) // 2
         behind = _kinds(joint_levels(dest), _flat(box.dest_base, dest) + run, count)
-        if behind == {PadKind.ZERO} and _may_run_over(box, source, dest, run, count):
-            zeros = count
+        if (behind == {PadKind.ZERO} or dest.tier == "Hbm") and _may_run_over(box, source, dest, run, count):
+            taken = count
         else:
             refused = count
-    return zeros
+    return taken
 
 
 def _may_run_over(box: MoveBox, source: TensorType, dest: TensorType, run: int, count: int) -> bool:

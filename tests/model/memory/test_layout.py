@@ -52,3 +52,15 @@ def pieces(source: TensorType, dest: TensorType) -> tuple[int, int, int]:
 )
 def test_pieces(source: TensorType, dest: TensorType, expected: tuple[int, int, int]) -> None:
     assert pieces(source, dest) == expected
+
+
+def test_the_last_part_of_a_padded_row_is_stored_up_to_the_end_of_the_row_where_the_source_is_padded_too():
+    rows = Axes(I=128, J=13)
+    halves = dm(rows, "J # 16 / 8, I", "J # 16 % 8")
+    stored = hbm(rows, "I, J # 16")
+    assert [box_runs(box, halves, stored).run_elements for box in prove_move(halves, stored).boxes] == [
+        8,
+        8,
+    ]  # 5 live ones and 3 of padding
+    shorter = hbm(rows, "I, J # 15")
+    assert [box_runs(box, halves, shorter).run_elements for box in prove_move(halves, shorter).boxes] == [8, 7]
