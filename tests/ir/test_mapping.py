@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 
 from tcptune.errors import RuleViolation
 from tcptune.ir.mappings.axes import Axes
-from tcptune.ir.mappings.cells import OUT_OF_BOUNDS, Index, PaddingCell, joint_table
+from tcptune.ir.mappings.cells import OUT_OF_BOUNDS, Index, PaddingCell, joint_slabs, joint_table
 from tcptune.ir.mappings.mapping import IDENTITY, Broadcast, Padding, PadKind, Pair, Symbol, factors, pair
 
 AXES = Axes(A=8, B=512, C=13, D=61, R=12)
@@ -152,3 +153,29 @@ def test_aliases_are_spliced():
     assert AXES.mapping("{Tile} / {n}", aliases) is m("[A, B] / 4")
     assert AXES.mapping("{Tile}, C # {n}4".replace("{n}4", "16"), aliases) is Pair(m("A, B"), m("C # 16"))
     assert Broadcast(1) is AXES.mapping(1)
+
+
+@pytest.mark.parametrize("most", [1, 3, 8, 64, 1 << 20])
+@pytest.mark.parametrize(
+    ("axes", "texts"),
+    [
+        ({"A": 6, "B": 8}, ["A", "B"]),
+        ({"A": 5, "B": 8}, ["A # 8, B / 4", "B % 4 #{0} 6", "2"]),
+        ({"A": 12}, ["1 # 4", "A / 3", "A % 3"]),
+        ({"A": 1}, ["A"]),
+        ({"A": 40}, ["[A] % 8", "A / 8 # 7"]),
+    ],
+)
+def test_slabs_of_a_joint_table_laid_end_to_end_are_the_table(axes, texts, most):
+    parts = [Axes(axes).mapping(text) for text in texts]
+    whole = joint_table(*parts)
+    at = 0
+    for start, cells in joint_slabs(*parts, most_positions=most):
+        assert start == at
+        count = len(cells.kind)
+        assert 1 <= count <= most
+        assert (cells.kind == whole.kind.reshape(-1)[at : at + count]).all()
+        for name, coordinates in whole.coords.items():
+            assert (cells.coords.get(name, np.zeros(count)) == coordinates.reshape(-1)[at : at + count]).all()
+        at += count
+    assert at == whole.kind.size

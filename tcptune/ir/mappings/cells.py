@@ -7,13 +7,16 @@ first and never before an operand that contains it, until only axis coordinates 
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tcptune.ir.array_cache import array_cache
 from tcptune.ir.mappings.mapping import Broadcast, Mapping, Modulo, Padding, PadKind, Pair, Resize, Stride, Symbol, factors, pair, walk
 
 Ints = npt.NDArray[np.int64]
@@ -22,7 +25,8 @@ LIVE = 0
 KIND_CODES = {PadKind.TOP: 1, PadKind.ZERO: 2, PadKind.BOTTOM: 3}
 """Codes in `CellTable.kind`; 0 is a live cell."""
 
-_CACHED_TABLES = 16  # a table of a whole tensor takes tens of megabytes
+_CACHED_BYTES = 64 << 20  # a table of a whole tensor takes up to tens of megabytes
+_SLAB_POSITIONS = 1 << 20
 _KINDS_BY_CODE = {code: kind for kind, code in KIND_CODES.items()}
 
 
@@ -81,6 +85,10 @@ class CellTable:
         if code:
             return PaddingCell(_KINDS_BY_CODE[code])
         return Index({axis: int(values[position]) for axis, values in self.coords.items()})
+
+    @property
+    def nbytes(self) -> int:
+        return self.kind.nbytes + sum(c.nbytes for c in self.coords.values())
 
     def reshaped(self, shape: tuple[int, ...]) -> CellTable:
         """The same cells under another shape."""
@@ -233,7 +241,6 @@ def cells_at(m: Mapping, positions: Ints) -> CellTable:
     return _evaluate((m,), [positions], positions.shape)
 
 
-@lru_cache(maxsize=_CACHED_TABLES)
 def table(m: Mapping) -> CellTable:
     """Cells of all positions, shape ``(size,)``."""
     return joint_table(m).reshaped((m.size,))
@@ -244,7 +251,38 @@ def joint_table(*parts: Mapping) -> CellTable:
     return _joint_table(parts)
 
 
-@lru_cache(maxsize=_CACHED_TABLES)
+def joint_slabs(*parts: Mapping, most_positions: int = _SLAB_POSITIONS) -> Iterator[tuple[int, CellTable]]:
+    """The joint table in storage order, flat and in slabs of at most so many positions: (first position, cells).
+
+    For tables that are larger than what is made of them.
+    """
+    flat = [f for part in parts for f in factors(part) if f.size > 1]
+    inner, cut = 1, len(flat)
+    while cut and inner * flat[cut - 1].size <= most_positions:
+        cut -= 1
+        inner *= flat[cut].size
+    whole = [np.arange(f.size, dtype=np.int64) for f in flat]
+    if not cut:
+        pieces = [whole]
+    else:
+        width = max(1, most_positions // inner)
+        split = [np.arange(at, min(at + width, flat[cut - 1].size), dtype=np.int64) for at in range(0, flat[cut - 1].size, width)]
+        outer = [[w[i : i + 1] for i in range(len(w))] for w in whole[: cut - 1]]
+        pieces = [[*fixed, *whole[cut:]] for fixed in itertools.product(*outer, split)]
+    start = 0
+    for piece in pieces:
+        shape = tuple(len(p) for p in piece)
+        positions = [p.reshape([-1 if n == place else 1 for n in range(len(piece))]) for place, p in enumerate(piece)]
+        count = math.prod(shape)
+        yield start, _evaluate(tuple(flat), positions, shape).reshaped((count,))
+        start += count
+
+
+def _table_bytes(cells: CellTable) -> int:
+    return cells.nbytes
+
+
+@array_cache(_CACHED_BYTES, _table_bytes)
 def _joint_table(parts: tuple[Mapping, ...]) -> CellTable:
     members = [factors(p) for p in parts]
     flat = [f for group in members for f in group if f.size > 1]
