@@ -20,8 +20,9 @@ def command(
     runs = load_runs(folders)
     files = {} if out is None else write_comparison(runs, out)
     if json:
-        print_document({"schema": "tcptune/report/1", "runs": summary_rows(runs), "files": files})
+        rows = [{**row, "gap": run.result["gap"]} for row, run in zip(summary_rows(runs), runs, strict=True)]  # tables have it in percent
+        print_document({"schema": "tcptune/report/1", "runs": rows, "files": files})
     else:
-        print(comparison_text(runs))
+        print(comparison_text(runs), end="")
         for path in files.values():
             print(path if out is None else out / path)
