@@ -16,12 +16,12 @@ BUILDING_COMMANDS = ("build", "check", "test", "run", "bench", "doc")
 
 HELP_FLAGS = ("-h", "--help")
 
-PRE_STEP_SELECTION = (
-    "functions reachable from the runnable targets",
-    "every kernel of the packages",
-    "nothing: unchanged since the last run",
-)
-"""What the step before a cargo command compiles, most specific first (CLI-006)."""
+PRE_STEP_SELECTION = {
+    "kernel unchanged since the last run": "nothing",
+    "command has runnable targets": "device functions reachable from the targets",
+    "otherwise": "every kernel of the packages",
+}
+"""What the step before a cargo command compiles, by situation; the first that holds decides (CLI-006)."""
 
 STAGES = ("MIR", "vISA", "LIR", "EDF")
 """Forms of a kernel on its way through the compiler; stage n leads from entry n - 1 to entry n (CLI-009)."""
@@ -87,8 +87,19 @@ REWRITTEN_FEATURES = (
 )
 """Editor features whose text the language server rewrites (LSP-003)."""
 
-CYCLE_RANGE_ACTIONS, RESET_ACTIONS = 2, 2
-"""Ways to zoom on cycles alone, and to come back to the whole view (VIEWER-007, VIEWER-008)."""
+VIEWER_ACTIONS = {
+    "choose a JSON file in the drop zone": "schedule is drawn",
+    "drag a JSON file onto the page": "schedule is drawn",
+    "click a node": "sidebar shows its name, lifetime and context",
+    "hover an operator": "its input and output tensors are highlighted",
+    "hover a tensor": "operators connected to it are highlighted",
+    "drag across the timeline": "cycle range only",
+    "fill the Cycle Range inputs": "cycle range only",
+    "enable brush, drag across the schedule": "cycle range and memory address range together",
+    "click the background": "full view restored",
+    "click Reset": "full view restored",
+}
+"""What the schedule viewer does at each action (VIEWER-004 to VIEWER-008)."""
 
 VIEWER_HOST, VIEWER_PORT = "127.0.0.1", 9254
 VIEWER_BINARY, VIEWER_OPTIONS = "furiosa-schedule-viewer", ("--host", "--port")

@@ -14,6 +14,10 @@ from tcptune.ir.types import dtype
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.timing.overlap import fits_trf_half, register_store_cycles
 
+MODEL = "Qwen3-0.6B"
+TIED_EMBEDDING = True
+"""The model shares the embedding with the LM head; the example takes a weight of its own and claims no sharing (XFMR-001, XFMR-011)."""
+
 LAYERS, QUERY_HEADS, VOCABULARY, ROPE_THETA = 28, 16, 151_936, 1_000_000
 TILE_ROWS = 8_192
 """Rows of the LM head that one tile of the example holds."""
@@ -42,7 +46,8 @@ class Contraction:
     """One contraction of the step.
 
     Attributes:
-        activation, weight: axes of the operands.
+        activation, weight: axes of the operands; the last one of the activation is summed.
+        kernel: the boundary kernel that runs it (XFMR-004); those of a chunk run in both attention kernels.
         slice, lane, element: the example's placement of the weight in the TRF.
         clusters: clusters it uses.
         tiles: launches of the pass a token.
@@ -56,6 +61,7 @@ class Contraction:
     slice: str
     lane: str
     element: str
+    kernel: str = "decoder"
     launches: int = LAYERS
     clusters: int = 1
     tiles: int = 1
@@ -64,6 +70,11 @@ class Contraction:
     @property
     def axes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self.activation, *self.weight)))
+
+    @property
+    def result(self) -> tuple[str, ...]:
+        """Axes of the result: those of the activation that stay, then what the weight brings."""
+        return tuple(a for a in self.axes if a != self.activation[-1])
 
     @property
     def macs(self) -> int:
@@ -123,16 +134,16 @@ class Contraction:
 
 
 CONTRACTIONS = (
-    Contraction("q_proj", ("H",), ("Q", "H"), "Q / 32, 1 # 4", "Q / 4 % 8", "Q % 4, H"),
-    Contraction("k_proj", ("H",), ("P", "H"), "P / 32, 1 # 8", "P % 8", "P / 8 % 4, H"),
-    Contraction("v_proj", ("H",), ("P", "H"), "P / 32, 1 # 8", "P % 8", "P / 8 % 4, H"),
-    Contraction("qk", ("N", "G", "D"), ("T", "N", "D"), "T / 8, 1 # 4", "T % 8", "N, D", per_chunk=True),
-    Contraction("pv", ("N", "G", "T"), ("T", "N", "D"), "N, T / 16", "D % 8", "D / 8, T % 16", per_chunk=True),
+    Contraction("q_proj", ("H",), ("Q", "H"), "Q / 32, 1 # 4", "Q / 4 % 8", "Q % 4, H", "projection"),
+    Contraction("k_proj", ("H",), ("P", "H"), "P / 32, 1 # 8", "P % 8", "P / 8 % 4, H", "projection"),
+    Contraction("v_proj", ("H",), ("P", "H"), "P / 32, 1 # 8", "P % 8", "P / 8 % 4, H", "projection"),
+    Contraction("qk", ("N", "G", "D"), ("T", "N", "D"), "T / 8, 1 # 4", "T % 8", "N, D", "attention_forward", per_chunk=True),
+    Contraction("pv", ("N", "G", "T"), ("T", "N", "D"), "N, T / 16", "D % 8", "D / 8, T % 16", "attention_forward", per_chunk=True),
     Contraction("o_proj", ("Q",), ("H", "Q"), "H / 16, 1 # 4", "H / 4 % 4", "H % 4, Q"),
     Contraction("up_proj", ("H",), ("L", "H"), "L / 24, 1 # 2", "L % 8", "L / 8 % 3, H"),
     Contraction("gate_proj", ("H",), ("L", "H"), "L / 24, 1 # 2", "L % 8", "L / 8 % 3, H"),
     Contraction("down_proj", ("L",), ("H", "L"), "H / 8, 1 # 2", "H % 8", "L"),
-    Contraction("lm_head", ("H",), ("Wp", "H"), "Wp / 16 % 256", "Wp % 8", "Wp / 8 % 2, H", 1, 2, AXES["Wp"] // TILE_ROWS),
+    Contraction("lm_head", ("H",), ("Wp", "H"), "Wp / 16 % 256", "Wp % 8", "Wp / 8 % 2, H", "final_layer", 1, 2, AXES["Wp"] // TILE_ROWS),
 )
 """The ten contractions of a step (XFMR-012)."""
 
@@ -156,6 +167,29 @@ def per_token(value: dict[str, int], chunks: int = 1) -> int:
     """Sum of a quantity of every contraction over one token: launches, tiles and chunks counted."""
     return sum(value[c.name] * c.launches * (chunks if c.per_chunk else 1) for c in CONTRACTIONS)
 
+
+BOUNDARY_KERNELS = {
+    "embedding": 1,
+    "projection": LAYERS,
+    "attention_forward_first": LAYERS,
+    "attention_forward": LAYERS,
+    "decoder": LAYERS,
+    "final_layer": 1,
+}
+"""Kernels of a step in their order, and launches of each a token (further chunks apart) (XFMR-004 to XFMR-011)."""
+
+CHAINED = (
+    ("projection", "q_out", "attention_forward_first", "q"),
+    ("projection", "k_cache", "attention_forward_first", "k"),
+    ("projection", "v_cache", "attention_forward_first", "v"),
+    ("attention_forward_first", "max", "attention_forward", "max"),
+    ("attention_forward_first", "sum", "attention_forward", "sum"),
+    ("attention_forward_first", "out", "attention_forward", "out"),
+    ("attention_forward", "sum", "decoder", "sum"),
+    ("attention_forward", "out", "decoder", "x"),
+    ("decoder", "rx", "final_layer", "input"),
+)
+"""Tensors that one kernel writes and a later one reads (XFMR-004)."""
 
 EPSILON = 6.25e-8
 """Added to a mean square, and to the sum of a softmax (XFMR-009)."""

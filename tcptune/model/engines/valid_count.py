@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tcptune.errors import RuleViolation
 from tcptune.ir.mappings.mapping import Mapping
 from tcptune.model.hardware import Hardware
-from tcptune.model.mappings.position_digits import Digits, PlacedDigit, position_digits
+from tcptune.model.mappings.position_digits import Digits, PlacedDigit, joined_digits, position_digits
 
 SLICE_MAJOR, TIME_MAJOR = "SliceMajor", "TimeMajor"
 
@@ -197,7 +197,8 @@ def _placement(axis: str, size: int, slices: Mapping, time: Mapping, packet: Map
             raise RuleViolation("VCG-002", f"{m} is no list of factors {axis} # P / n % m", expected=f"{axis} # P / n % m", got=str(m))
         return tuple(d for d in digits if d.axis == axis)
 
-    return _Placement(axis, size, of_axis(slices), of_axis(time), of_axis(packet), tuple(d for m in elsewhere for d in of_axis(m)))
+    in_packet = joined_digits(of_axis(packet))
+    return _Placement(axis, size, of_axis(slices), of_axis(time), in_packet, tuple(d for m in elsewhere for d in of_axis(m)))
 
 
 def _axis_configuration(place: _Placement, time: Mapping, packet: Mapping, hw: Hardware) -> tuple[PacketClipper | None, TimeFilter | None]:
@@ -236,7 +237,7 @@ def _has_idle_lanes(packet: Mapping, hw: Hardware) -> bool:
 
 def _packet_reason(place: _Placement, packet: Mapping) -> RuleViolation | None:
     """Why the clipper cannot count the packet's part of the axis; None if it can."""
-    digits = position_digits(packet) or ()
+    digits = joined_digits(position_digits(packet) or ())
     axis = place.axis
     if len(place.packet) > 1:
         return RuleViolation("VCG-015", f"{axis} has {len(place.packet)} parts in the packet", expected="one part", got=str(packet))

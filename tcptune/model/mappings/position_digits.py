@@ -107,6 +107,18 @@ def _cut(digits: Digits | None, low: int, high: int) -> Digits | None:
     return tuple(kept)
 
 
+def joined_digits(digits: Iterable[PlacedDigit]) -> Digits:
+    """Digits of which none counts on where the one before it ends: ``R / 2 % 4, R % 2`` is the one digit ``R % 8``."""
+    found: list[PlacedDigit] = []
+    for digit in digits:
+        major = found[-1] if found else None
+        if major is not None and (major.axis, major.weight, major.place) == (digit.axis, digit.span, digit.place * digit.extent):
+            found[-1] = replace(digit, extent=major.extent * digit.extent)
+        else:
+            found.append(digit)
+    return tuple(found)
+
+
 def split_digits(digits: Iterable[PlacedDigit], others: Iterable[PlacedDigit]) -> Digits | None:
     """`digits` cut at every boundary that `others` have on the same axis; None where a boundary falls between two counts."""
     edges: dict[str | None, set[int]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from tcptune.errors import RuleViolation
 from tcptune.exec.conformance.kinds.kernel_facts import unit_groups
 from tcptune.exec.conformance.questions.kernels_and_scheduling.devices import expect_facts
+from tcptune.exec.conformance.questions.kernels_and_scheduling.wording import spoken_of
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal, table
 from tcptune.exec.library import patterns
 from tcptune.exec.program.check import check_kernel, trip_count
@@ -16,6 +18,7 @@ from tcptune.exec.scheduling import dependences
 from tcptune.exec.scheduling.instructions import lower
 from tcptune.exec.scheduling.schedule_json import LANES
 from tcptune.exec.validate import LOOPS, published
+from tcptune.ir.formula import evaluate
 from tcptune.ir.kernels.kernel import Kernel, Loop
 from tcptune.ir.kernels.steps import RuntimeCount
 from tcptune.ir.mappings.axes import Axes
@@ -69,16 +72,38 @@ def check_definitions(case: Case) -> None:
     for row in case["rows"]:
         left, right = row["einsum"].replace(" ", "").lower().split("->")
         workload = einsum(f"{left}->{'' if right == '1' else right}", sizes=dict.fromkeys(sorted(set(left) - {","}), 8))
-        summed = [axis for axis, role in workload.roles().items() if role == "k"]
-        if not all(f"sum_{axis}" in row["reduce"] for axis in summed):
-            raise Mismatch(f"{row['operation']}: sums over {summed}, the row says {row['reduce']!r}")
+        summed = {axis for axis, role in workload.roles().items() if role == "k"}
+        operands = left.split(",")
+        expect_equal(f"{row['operation']}: summed axes", set(_SUMMED.findall(row["reduce"])), summed)
+        expect_equal(f"{row['operation']}: subscripts of the factors", _SUBSCRIPT.findall(row["multiply"]) or operands, operands)
+        every = set("".join(operands))
+        missing = {axis for operand in operands for axis in every - set(operand)}
+        expect_equal(
+            f"{row['operation']}: broadcast axes", set(", ".join(_OVER.findall(row["broadcast"] or "")).lower().replace(", ", "")), missing
+        )
+
+
+_SUMMED, _SUBSCRIPT, _OVER = re.compile(r"sum_([a-z])"), re.compile(r"_([a-z]+)"), re.compile(r"over ([A-Z](?:, [A-Z])*)")
 
 
 @table("tensor_examples")
 def check_examples(case: Case) -> None:
     for row in case["rows"]:
         axes = Axes(dict(row["named_shape"]))
-        expect_equal(f"rank of {row['tensor']}", len(list(axes.items())), row["rank"])
+        expect_equal(f"rank of {row['tensor']}", len(axes), row["rank"])
+        told = _sizes_of(row["example"]) if len(axes) else []
+        expect_equal(f"sizes of {row['tensor']} in words", told, list(axes.values())[: len(told)])
+
+
+def _sizes_of(example: str) -> list[int]:
+    """Sizes that an example tells: those it counts (``2 x 4 grid``, ``4 RGB images``), or the length of a list it writes out."""
+    if example.startswith("["):
+        return [len(example.split(","))]
+    channels = [len("RGB")] if "RGB" in example else []
+    return [int(n) for n in _COUNT.findall(example)] + channels
+
+
+_COUNT = re.compile(r"\b\d+\b")
 
 
 @table("contraction_operand_types")
@@ -104,6 +129,8 @@ def check_operators(case: Case) -> None:
         if row["operator"] not in sizes:
             raise Mismatch(f"no operator {row['operator']!r}")
         _expect_divides(axes, row["operator"], must="divide" in row["size"])
+        size = evaluate(row["size"].split(",")[0], {"SIZE": 24, "n": 32 if row["operator"] == "#" else 4})
+        expect_equal(f"size of S {row['operator']} n", sizes[row["operator"]] // (4 if row["operator"] == "/" else 1), size)
 
 
 def _expect_divides(axes: Axes, operator: str, *, must: bool) -> None:
@@ -181,12 +208,21 @@ def check_timeline(case: Case) -> None:
 
 @table("tuning_protocol")
 def check_protocol(case: Case) -> None:
-    expect_facts(case, [{"step": n} for n, _ in enumerate(practice.PROTOCOL, 1)])
+    _check_steps(case, practice.PROTOCOL)
 
 
 @table("diagnosis_steps")
 def check_diagnosis(case: Case) -> None:
-    expect_facts(case, [{"step": n} for n, _ in enumerate(practice.DIAGNOSIS, 1)])
+    _check_steps(case, practice.DIAGNOSIS)
+
+
+def _check_steps(case: Case, steps: tuple[str, ...]) -> None:
+    """Every row speaks of the step of its number."""
+    for row in case["rows"]:
+        number = row["step"]
+        if not 1 <= number <= len(steps):
+            raise Mismatch(f"there is no step {number} of {len(steps)}")
+        expect_equal(f"step {number}: {row['do']}", spoken_of(row["do"], steps), steps[number - 1])
 
 
 @table("tuning_levers")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from tcptune.exec.conformance.kinds.compare import expect_derived
 from tcptune.exec.conformance.questions.kernels_and_scheduling.devices import expect_facts
+from tcptune.exec.conformance.questions.kernels_and_scheduling.wording import spoken_of
 from tcptune.exec.conformance.registry import Case, Mismatch, cost, expect_equal, table
 from tcptune.exec.library import decoder_step
 from tcptune.exec.scheduling.schedule_json import LANES, MEMORY_LANES
@@ -100,8 +103,22 @@ def check_first_commands(case: Case) -> None:
 
 @table("cli_pre_step_selection")
 def check_selection(case: Case) -> None:
-    if len(case["rows"]) > len(tools.PRE_STEP_SELECTION):
-        raise Mismatch(f"{len(case['rows'])} situations, there are {len(tools.PRE_STEP_SELECTION)}")
+    _check_effects(case, ("situation", "compiled"), tools.PRE_STEP_SELECTION)
+
+
+def _check_effects(case: Case, columns: tuple[str, str], effects: dict[str, str]) -> None:
+    """Every row speaks of one entry of `effects` in its first column, of each but once, and of its effect in the second.
+
+    Raises:
+        Mismatch: a row speaks of none, of one that an earlier row has, or of another effect.
+    """
+    first, second = columns
+    left = dict(effects)
+    for row in case["rows"]:
+        cause = spoken_of(row[first], effects)
+        if cause not in left:
+            raise Mismatch(f"{row[first]!r} names {cause!r} once more")
+        expect_equal(f"{row[first]}: {second}", spoken_of(row[second], dict.fromkeys(effects.values())), left.pop(cause))
 
 
 @table("lsp_type_display")
@@ -141,11 +158,7 @@ def check_server(case: Case) -> None:
 
 @table("viewer_behaviours")
 def check_behaviours(case: Case) -> None:
-    """Zooming acts on cycles alone or on cycles and addresses; two actions bring the whole view back."""
-    effects = [row["effect"] for row in case["rows"]]
-    for effect, actions in (("cycle range only", tools.CYCLE_RANGE_ACTIONS), ("full view restored", tools.RESET_ACTIONS)):
-        if effects.count(effect) > actions:
-            raise Mismatch(f"{effects.count(effect)} actions with the effect {effect!r}, there are {actions}")
+    _check_effects(case, ("action", "effect"), tools.VIEWER_ACTIONS)
 
 
 @table("viewer_lanes")
@@ -160,9 +173,19 @@ def check_fields(case: Case) -> None:
 
 @table("oracle_tests")
 def check_oracle_tests(case: Case) -> None:
+    """The tolerance of a boundary, in its columns and in the formula that the row writes out."""
     for row in case["rows"]:
-        if row["boundary"] in decoder_step.TOLERANCES:
-            expect_equal(row["boundary"], decoder_step.TOLERANCES[row["boundary"]], (row["abs"], row["rel"]))
+        written = _TOLERANCE.search(row.get("compare", ""))
+        if "abs" not in row and written is None:
+            continue
+        if row["boundary"] not in decoder_step.TOLERANCES:
+            raise Mismatch(f"no tolerance of {row['boundary']!r} is known")
+        expect_equal(row["boundary"], decoder_step.TOLERANCES[row["boundary"]], (row["abs"], row["rel"]))
+        if written is not None:
+            expect_equal(f"{row['boundary']}: {row['compare']}", tuple(map(float, written.groups())), (row["abs"], row["rel"]))
+
+
+_TOLERANCE = re.compile(r"abs diff <= ([\d.]+) \+ ([\d.]+)\*")
 
 
 @table("named_tests")
@@ -172,8 +195,19 @@ def check_named_tests(case: Case) -> None:
 
 @table("engine_choice")
 def check_engine_choice(case: Case) -> None:
-    names = {f"{engine.name} Engine" for engine in ENGINES}
+    """The engine that offers what the work needs; transfers are the movers' and take the engines at both ends of the pipeline."""
     for row in case["rows"]:
-        engine = row["engine"]
-        if engine not in names and not engine.startswith("DMA"):
-            raise Mismatch(f"no engine {engine!r}")
+        operation = _WORK[spoken_of(row["work"], _WORK)]
+        engines = [engine.name for engine in ENGINES if operation in engine.operations]
+        named = f"{engines[0]} Engine" if engines else f"DMA, and {ENGINES[0].name}/{ENGINES[-1].name}"
+        expect_equal(f"engine of {row['work']}", named, row["engine"])
+
+
+_WORK = {
+    "projection and head contraction": "contract_outer",
+    "elementwise, norm, reduction": "vector_init",
+    "transfer": "to_dm",
+    "type cast": "cast",
+    "transpose": "transpose",
+}
+"""Operations that kinds of work need (XFMR-013)."""

@@ -10,6 +10,7 @@ from tcptune.exec.conformance.questions.kernels_and_scheduling.devices import ex
 from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal, table
 from tcptune.exec.library import decoder_step as step
 from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.types import dtype
 from tcptune.model.hardware import RNGD
 from tcptune.model.numerics.elements import accumulator
 
@@ -36,12 +37,19 @@ def check_model(case: Case) -> None:
         "intermediate_size": A["L"],
         "rope_theta": step.ROPE_THETA,
         "vocabulary": A["W"],
+        "model": step.MODEL,
+        "tied_embedding_in_model": step.TIED_EMBEDDING,
+        "tied_embedding_claimed_by_example": False,
+        "tokens_per_launch": step.BOUNDARY_KERNELS["embedding"],
+        **dict.fromkeys(("prefill", "sampling", "device_token_lookup"), False),
     }
     _expect_named(case, "name", facts)
 
 
 @table("parameter_counts")
 def check_parameters(case: Case) -> None:
+    _expect_named(case, "component", {"decoder layers": step.LAYERS, "vocabulary": A["W"]})
+    _expect_named(case, "component", {"embedding / tied LM head": [A["W"], A["H"]]}, "shape")
     counts = {"attention projections per layer": step.attention_parameters(), "SwiGLU MLP per layer": step.mlp_parameters()}
     _expect_named(case, "component", counts)
     computed = {"whole model": step.total_parameters()}
@@ -60,17 +68,49 @@ def check_axes(case: Case) -> None:
 
 @table("boundary_kernels")
 def check_boundaries(case: Case) -> None:
-    """Every tensor of an interface is a legal mapping over the axes, and once-a-layer kernels run once a layer."""
-    axes = Axes(A)
+    """Interfaces of the kernels: legal mappings and types, launches, weights of the contractions, and what one kernel hands the next."""
+    tensors: dict[tuple[str, str], dict[str, Any]] = {}
     for row in case["rows"]:
-        for tensor in row["tensors"]:
-            size = axes.mapping(tensor["element"]).size
-            if size < 1:
-                raise Mismatch(f"{row['kernel']}.{tensor['name']} is empty")
-        launches = row["launches_per_token"]
+        kernel, launches = row["kernel"], row["launches_per_token"]
         count = launches if isinstance(launches, int) else int(str(launches).split(" ")[0])
-        if count not in (1, step.LAYERS):
-            raise Mismatch(f"{row['kernel']}: launched {count} times a token")
+        expect_equal(f"{kernel}: launches a token", step.BOUNDARY_KERNELS.get(kernel), count)
+        tensors |= {(kernel, tensor["name"]): tensor for tensor in row["tensors"]}
+    axes = Axes(A)
+    for (kernel, name), tensor in tensors.items():
+        if tensor["direction"] not in ("in", "out", "inout"):
+            raise Mismatch(f"{kernel}.{name}: no direction {tensor['direction']!r}")
+        size = axes.mapping(tensor["element"]).size
+        if dtype(tensor["dtype"]).bytes_of(size) < 1:
+            raise Mismatch(f"{kernel}.{name} is empty")
+    _check_weights({row["kernel"] for row in case["rows"]}, tensors, axes)
+    _check_handed_on(tensors, axes)
+
+
+def _check_weights(kernels: set[str], tensors: dict[tuple[str, str], dict[str, Any]], axes: Axes) -> None:
+    """Every contraction with a weight reads one of its kernel: its axes in order, read only, in the element type."""
+    for c in step.CONTRACTIONS:
+        if c.kernel not in kernels or c.per_chunk:
+            continue
+        name = f"{c.name.removesuffix('_proj')}_weight"
+        tensor = tensors.get((c.kernel, name))
+        if tensor is None:
+            raise Mismatch(f"{c.kernel} has no tensor {name}")
+        stored, named = axes.mapping(tensor["element"]), axes.mapping(", ".join(c.weight))
+        expect_equal(f"{c.kernel}.{name}", (stored.size, tensor["dtype"], tensor["direction"]), (named.size, step.ELEMENT.name, "in"))
+        if set(stored.axes) == set(named.axes) and not stored.equivalent(named):
+            raise Mismatch(f"{c.kernel}.{name}: stored as {stored}, the contraction takes {named}")
+
+
+def _check_handed_on(tensors: dict[tuple[str, str], dict[str, Any]], axes: Axes) -> None:
+    """What a kernel writes is what the next one reads: as many elements of one type, written there and read here."""
+    for writer, written, reader, read in step.CHAINED:
+        first, second = tensors.get((writer, written)), tensors.get((reader, read))
+        if first is None or second is None:
+            continue
+        what = f"{writer}.{written} to {reader}.{read}"
+        expect_equal(f"{what}: type", first["dtype"], second["dtype"])
+        expect_equal(f"{what}: elements", *(axes.mapping(t["element"]).size for t in (first, second)))
+        expect_equal(f"{what}: directions", ("out" in first["direction"], second["direction"].startswith("in")), (True, True))
 
 
 def _placement(c: step.Contraction) -> dict[str, Any]:
@@ -93,6 +133,19 @@ def _placement(c: step.Contraction) -> dict[str, Any]:
     }
 
 
+def _letters(axes: tuple[str, ...]) -> str | list[str]:
+    """Axes as an einsum writes them, where each is one letter."""
+    return "".join(axes) if all(len(a) == 1 for a in axes) else list(axes)
+
+
+def _einsum(c: step.Contraction) -> str:
+    """The formula; an axis of a longer name is written V, and what V is."""
+    long = [a for a in c.axes if len(a) > 1]
+    sides = ("".join("V" if a in long else a for a in side) for side in (c.activation, c.weight, c.result))
+    activation, weight, result = sides
+    return f"{activation}, {weight} -> {result}" + "".join(f" with V = {a}" for a in long)
+
+
 @table("contraction_workloads")
 def check_contractions(case: Case) -> None:
     sums = accumulator(step.ELEMENT)
@@ -101,6 +154,15 @@ def check_contractions(case: Case) -> None:
         {
             "id": f"xfmr.{c.name}",
             "axes": {a: A[a] for a in c.axes},
+            "kernel": f"{c.kernel}_first / {c.kernel}" if c.per_chunk else c.kernel,
+            "einsum": _einsum(c),
+            "activation": {"axes": _letters(c.activation), "dtype": step.ELEMENT.name},
+            "weight": {
+                "axes": _letters(c.weight),
+                "dtype": step.ELEMENT.name,
+                **({"from": f"{c.name[-1].upper()} cache chunk"} if c.per_chunk else {}),
+            },
+            "launches_per_token": f"{c.launches} per chunk" if c.per_chunk else c.launches,
             "macs": c.macs,
             "weight_bytes": c.weight_bytes,
             "hbm_bound_cycles_at_1GHz": round(c.weight_bytes / bytes_per_cycle, 1),
@@ -156,8 +218,17 @@ def check_vector_stages(case: Case) -> None:
 
 @table("mnist_workload")
 def check_mnist(case: Case) -> None:
-    rows = [
-        {"layer": name, "einsum": einsum, "axes": {a: step.MNIST_AXES[a] for a in axes}, "macs": prod(step.MNIST_AXES[a] for a in axes)}
-        for name, einsum, axes in step.MNIST_LAYERS
-    ]
+    """Layers, and the kernel's tensors: the input, weight and bias of every layer, the result."""
+    element = step.ELEMENT.name
+    rows = []
+    for name, einsum, axes in step.MNIST_LAYERS:
+        sizes = {a: step.MNIST_AXES[a] for a in axes}
+        rows.append({"layer": name, "einsum": einsum, "axes": sizes, "bias": axes[-1], "dtype": element, "macs": prod(sizes.values())})
     expect_facts(case, rows)
+    (_, _, first), (_, _, last) = step.MNIST_LAYERS[0], step.MNIST_LAYERS[-1]
+    tensors = [("input", first[0], "in")]
+    for name, _, (read, made) in step.MNIST_LAYERS:
+        tensors += [(f"{name}_weight", f"{made}, {read}", "in"), (f"{name}_bias", made, "in")]
+    tensors.append(("out", last[-1], "out"))
+    signature = [{"name": n, "dtype": element, "element": e, "direction": d} for n, e, d in tensors]
+    expect_equal("signature", signature, case.get("signature", signature))

@@ -110,6 +110,9 @@ def stage_transitions(case: Case) -> None:
     for row in case["rows"]:
         reached = _try(row["from"], row["method"], row.get("dtype"))
         where = f"{row['method']} from {row['from']}"
+        at = _stream_at(row["from"], row.get("dtype")).details
+        way = at.way if isinstance(at, VectorState) else STAGES[0].way_in
+        expect_equal(f"way of {row['from']}", way, row.get("way", way))
         if isinstance(reached, RuleViolation):
             expect_equal(where, "reject", row["verdict"])
             if row.get("rule", reached.rule) not in {reached.rule, *reached.also}:
