@@ -1,4 +1,4 @@
-"""`tcptune cost ROWS.json`: prices operations given as rows and compares them with published durations."""
+"""`tcptune cost FILE`: prices the steps of a kernel, or operations given as rows, and compares rows with published durations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from tcptune.cli.kernel_file import load_checked
 from tcptune.cli.output import print_document, text_console
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.published_rows import Skipped, price_row
@@ -17,21 +18,71 @@ from tcptune.exec.scheduling.schedule_forms import rows_of_schedules
 from tcptune.exec.validate import error_summary
 from tcptune.ir.files import read_json
 from tcptune.model.timing.calibration import profile as profile_of
+from tcptune.reports.kernel_costs import StepCost, kernel_costs
+
+KERNEL_SUFFIXES = (".visa", ".rs")
+"""Endings of files that hold a kernel instead of rows."""
 
 
 def command(
-    rows: Annotated[Path, typer.Argument(metavar="ROWS.json", help="rows like those of the published schedules")],
+    rows: Annotated[
+        Path, typer.Argument(metavar="FILE", help="rows like those of the published schedules (.json), or a .visa or .rs kernel")
+    ],
     profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
+    function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
-    """Price operations given as rows; compare with their published durations. Exit status 1 if none can be priced."""
-    document = cost_document(rows, profile)
+    """Price the operations of a kernel, or operations given as rows (compared with their published durations where they have one).
+
+    Exit status 1 if none can be priced.
+    """
+    costs = kernel_costs(load_checked(rows, function), profile) if rows.suffix in KERNEL_SUFFIXES else None
+    document = cost_document(rows, profile) if costs is None else kernel_document(costs, profile)
     if json:
         print_document(document)
+    elif costs is not None:
+        print_costs(costs)
     else:
         print_rows(document)
     if all("skipped" in row for row in document["rows"]):
         raise WorkError(f"{rows} has no row that can be priced", hint="the reason of each row is above")
+
+
+def kernel_document(costs: tuple[StepCost, ...], profile: str) -> dict[str, Any]:
+    """The cost/1 document of a kernel; its rows also say what the cycles are made of."""
+    timing = profile_of(profile)
+    return {"schema": "tcptune/cost/1", "profile": timing.name, "rows": [c.to_json() for c in costs], "summary": error_summary([])}
+
+
+def print_costs(costs: tuple[StepCost, ...]) -> None:
+    """A line per step with what its cycles are made of, then the stages of every pass."""
+    console = text_console()
+    table = Table("step", "kind", "cycles", "times", "bytes", "pieces", "run bytes", "descriptors", "made of")
+    for column in table.columns[2:8]:
+        column.justify = "right"
+    for cost in costs:
+        numbers = [cost.facts.get(key) for key in ("bytes", "pieces", "run_bytes", "descriptors")]
+        total = "" if cost.cycles is None else f"{cost.cycles:,}"
+        table.add_row(cost.step, cost.kind, total, f"{cost.times:,}", *("" if n is None else f"{n:,}" for n in numbers), _made_of(cost))
+    console.print(table)
+    for cost in costs:
+        if cost.stages:
+            console.print(f"{cost.step} on {cost.kind}, start by {cost.facts['rule']}, then {cost.facts['bound']}:")
+            for op, cycles, derived in cost.stages:
+                facts = ", ".join(f"{key.replace('_', ' ')} {value:,}" for key, value in derived.items())
+                console.print(f"  {op:<28}{cycles:>10,} cycles  {facts}".rstrip())
+
+
+def _made_of(cost: StepCost) -> str:
+    """The terms of a price: those of a transfer add up, of a pass the largest stage is added to the start."""
+    if cost.cycles is None:
+        return cost.unpriced
+    words = {what: f"{what.removeprefix('+')} {cycles:,.0f}" for what, cycles in cost.terms}
+    if not cost.stages:
+        return " + ".join(words.values())
+    streaming = [text for what, text in words.items() if what != "start" and not what.startswith("+")]
+    added = [text for what, text in words.items() if what == "start" or what.startswith("+")]
+    return " + ".join([*added, *([f"the largest of {', '.join(streaming)}"] if streaming else [])])
 
 
 def print_rows(document: dict[str, Any]) -> None:

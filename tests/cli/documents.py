@@ -26,6 +26,10 @@ class Oracle(Document):
     undefined_reads: Count
 
 
+class SearchOracle(Oracle):
+    what: str
+
+
 class Workload(Document):
     einsum: str
     sizes: dict[str, int]
@@ -78,7 +82,7 @@ class SearchResult(Document):
     gap: Share
     proven: bool
     default: Default
-    oracle: Oracle
+    oracle: SearchOracle
     candidates: Candidates
     rejections: dict[str, Count]
     best: Best
@@ -137,7 +141,6 @@ class Explain(Document):
 
 
 class Priced(Document):
-    model_config = ConfigDict(strict=True, extra="forbid")
     row: str
     predicted: Cycles
     published: float | int | None

@@ -154,3 +154,15 @@ def test_a_refusal_prints_no_document_and_says_why_on_standard_error(arguments, 
     assert run.out == ""
     assert run.err.startswith("error")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_cost_of_a_kernel(result):
+    folder, _ = result
+    found = documents.Cost.model_validate(document("cost", folder / "kernel.visa"))
+    analysis = document("analyse", folder / "kernel.visa")
+    durations = {o["name"]: o["end"] - o["begin"] for o in analysis["operations"]}
+    assert found.summary.count == 0
+    assert {row.row: row.predicted for row in found.rows} == {row.row: durations[row.row] for row in found.rows}
+    shown = tcptune("cost", folder / "kernel.visa").out
+    assert "run bytes" in shown
+    assert "switch" in shown or "fetch" in shown
