@@ -165,7 +165,9 @@ def _to_hbm_view(frame: Frame, source: Tensor, link: Link, name: str | None, hin
     value = frame.value(referent(view))
     if isinstance(value, View) and not value.mutable:
         raise frame.source.error(view, "RUST-006", "to_hbm_view writes a mutable view", hint="result.view_mut()")
-    target = bind_tile(frame, value, link, None).tensor if isinstance(value, View) else frame.settled(value, view, "a view of an HBM tensor")
+    target = (
+        bind_tile(frame, value, link, None).tensor if isinstance(value, View) else frame.settled(value, view, "a view of an HBM tensor")
+    )
     frame.emitter.add(ToHbmView(source.name, target.name, frame.context(context)), link.node)
     return None
 

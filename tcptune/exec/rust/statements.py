@@ -169,7 +169,7 @@ def _loop(frame: Frame, node: Node) -> None:
     if len(names) != 1:
         raise frame.source.error(pattern, "RUST-007", "a loop runs over a range", hint="for g in 0..Group::SIZE")
     values, unrolled = _values(frame, value), _is_unrolled(frame, node)
-    if unrolled and isinstance(values.count, int) and _differs_by_iteration(body):
+    if unrolled and isinstance(values.count, int) and _differs_by_iteration(frame, body, names[0]):
         _write_out(frame, node, names[0], values)
         return
     inner = frame.inner()
@@ -181,14 +181,34 @@ def _loop(frame: Frame, node: Node) -> None:
     frame.emitter.close_loop(var, values.count, unrolled)
 
 
-def _differs_by_iteration(body: Node) -> bool:
-    """Whether an iteration may do other steps than the one before: it branches or assigns variables."""
+def _differs_by_iteration(frame: Frame, body: Node, name: str) -> bool:
+    """Whether iterations may do other steps than one another: they branch, assign variables, or compute with the loop's variable."""
     pending = [body]
     while pending:
         node = pending.pop()
-        if node.type in ("if_expression", "assignment_expression", "continue_expression"):
+        if node.type in ("if_expression", "assignment_expression"):
+            return True
+        if node.type == "binary_expression" and not _is_linear(frame, node, name):
             return True
         pending.extend(node.named_children)
+    return False
+
+
+def _is_linear(frame: Frame, node: Node, name: str) -> bool:
+    """Whether one operator leaves an index linear in the loop's variable."""
+    operator = node.child_by_field_name("operator")
+    sides = [_mentions(frame, side, name) for side in (node.child_by_field_name("left"), node.child_by_field_name("right"))]
+    sign = frame.source.text_of(operator) if operator is not None else ""
+    return sign in ("+", "-") or (sign == "*" and not all(sides)) or not any(sides)
+
+
+def _mentions(frame: Frame, node: Node | None, name: str) -> bool:
+    pending = [node] if node is not None else []
+    while pending:
+        at = pending.pop()
+        if at.type == "identifier" and frame.source.text_of(at) == name:
+            return True
+        pending.extend(at.named_children)
     return False
 
 

@@ -85,10 +85,15 @@ def tables_of(steps: tuple[CheckedStep, ...]) -> set[str]:
 
 @dataclass
 class _Written:
-    """What a program has done to an HBM buffer so far."""
+    """What a program has done to an HBM buffer so far.
 
-    written_by: str | None = None
-    touched: bool = False
+    Attributes:
+        touched: the parts that were read or written, or that hold an input.
+        stores: the parts that were written, with the instruction that did it.
+    """
+
+    touched: list[Region] = field(default_factory=list)
+    stores: list[tuple[Region, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -294,7 +299,7 @@ class _Lowering:
         from_type = checked.route.footprint if checked.route is not None else source.type
         price = price_transfer(from_type, dest.type, self.profile)
         reads = self.reads(source)
-        waits = self.wait_for_store(source) if source.type.tier == "Hbm" else ()
+        waits = self.wait_for_store(self.region(source)) if source.type.tier == "Hbm" else ()
         if checked.target is not None:
             region = self.region(dest)
             if dest.type.tier == "Hbm":
@@ -313,23 +318,24 @@ class _Lowering:
         for bound in (source, dest):
             if bound.type.tier == "Hbm":
                 state = self.hbm.setdefault(self.names[bound.storage], _Written())
-                state.touched = True
+                state.touched.append(self.region(bound) if bound is source else region)
                 if bound is dest:
-                    state.written_by = instruction.id
+                    state.stores.append((region, instruction.id))
 
-    def wait_for_store(self, source: Bound) -> tuple[Lag, ...]:
-        """A sync after the store that wrote this HBM buffer, and the wait of the load for it (VT-029)."""
-        state = self.hbm.get(self.names[source.storage])
-        if state is None or state.written_by is None:
+    def wait_for_store(self, region: Region) -> tuple[Lag, ...]:
+        """A sync after the last store that wrote a part of this HBM buffer, and the wait of the load for it (VT-029)."""
+        state = self.hbm.get(region.buffer, _Written())
+        written = [store for part, store in state.stores if part.overlaps(region)]
+        if not written:
             return ()
-        sync = self.core("sync of " + state.written_by, self.timing.store_sync.value, reads=(Region(self.names[source.storage]),))
+        sync = self.core("sync of " + written[-1], self.timing.store_sync.value, reads=(region,))
         self.emit(sync)
         return (Lag(sync.id, int(self.timing.load_after_sync.value), why="an HBM buffer is read after it was written"),)
 
     def guard_reuse(self, dest: Bound, region: Region) -> None:
-        """A wait before an HBM buffer that was in use is overwritten."""
-        state = self.hbm.get(self.names[dest.storage])
-        if state is not None and state.touched and self.timing.buffer_reuse.value:
+        """A wait before a part of an HBM buffer that was in use is overwritten."""
+        state = self.hbm.get(region.buffer, _Written())
+        if self.timing.buffer_reuse.value and any(part.overlaps(region) for part in state.touched):
             self.emit(self.core(f"reuse of {dest.name}", self.timing.buffer_reuse.value, writes=(region,)))
 
 
@@ -355,7 +361,7 @@ def lower(checked: CheckedKernel, profile: str = "vendor", hw: Hardware = RNGD) 
     for bound in checked.inputs:
         lowering.names[bound.name] = lowering.buffer(bound.name, _TIERS[bound.type.tier], buffer_bytes(bound.type), bound.type)
         if bound.type.tier == "Hbm":
-            lowering.hbm[lowering.names[bound.name]] = _Written(touched=True)
+            lowering.hbm[lowering.names[bound.name]] = _Written([Region(lowering.names[bound.name])])
         elif bound.type.tier == "Dm":
             lowering.emit(Instruction(f"argument {bound.name}", "Sub", (NOOP,), 0, writes=(Region(lowering.names[bound.name]),)))
     for step in checked.steps:
