@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.layout import Layout
 from tcptune.exec.lowering.partial_sums import CLUSTER_SUMS, SLICE_SUMS, has_partials, stored_result
+from tcptune.exec.lowering.routes import route_choices
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
 from tcptune.ir.workload import K, Workload
@@ -61,20 +62,6 @@ def sum_choices(layout: Layout) -> list[tuple[str, str]]:
     slices = [s for s in SLICE_SUMS if s != "reducer" or innermost] if over else ["reducer"]
     clusters = CLUSTER_SUMS if any(a.cluster > 1 for a in summed) else CLUSTER_SUMS[:1]
     return list(itertools.product(slices, clusters))
-
-
-def ring_choices(layout: Layout, index: int) -> list[int]:
-    """Ring sizes over which operand `index` can be spread, 1 (replicated load) first."""
-    return [1, *(ring.size for ring in layout.rings(index))]
-
-
-def spread_choices(layout: Layout, index: int, ring: int) -> list[str]:
-    if ring == 1:
-        return ["outer"]
-    lane = layout.lane
-    if index == layout.stationary and lane is not None:
-        return ["outer", "inner", "lane"]
-    return ["outer", "inner"]
 
 
 def pass_choices(layout: Layout) -> Iterator[dict[str, object]]:
@@ -214,25 +201,38 @@ def _routed(knobs: Knobs, index: int, route: _Route) -> Knobs:
 
 
 def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowed: float, other_load: float) -> list[_Route]:
-    """Routes of one operand that leave both loads and staging below `allowed` cycles when the other load takes `other_load`."""
-    out = []
+    """Routes of one operand that leave both loads and staging below `allowed` cycles when the other load takes `other_load`.
+
+    A stationary operand arrives alike by all routes; so of its routes those are left out that cost no less than another in any part.
+    """
     layout = Layout(base)
     staged = index == layout.stationary
-    for ring in ring_choices(layout, index):
-        for spread in spread_choices(layout, index, ring):
-            trial = Layout(replace(base, knobs=_routed(base.knobs, index, _Route(ring, spread, 0, 0, 0))))
-            try:
-                if load_floor(trial, index, profile) + other_load >= allowed:
-                    continue
-                copy = relayout_cycles(trial, index, fixed)
-                stagings = _stagings(trial, fixed) if staged else [(0, "sub")]
-                load = load_cycles(trial, index, profile)
-            except RuleViolation:
+    floors = []
+    for place, (ring, spread) in enumerate(route_choices(layout, index)):
+        trial = Layout(replace(base, knobs=_routed(base.knobs, index, _Route(ring, spread, 0, 0, 0))))
+        floor = load_floor(trial, index, profile)
+        if floor + other_load < allowed:
+            floors.append((floor, place, trial))
+    found: list[tuple[int, _Route]] = []
+    for floor, place, trial in sorted(floors, key=lambda entry: entry[:2]):
+        try:
+            copy = relayout_cycles(trial, index, fixed)
+            stagings = _stagings(trial, fixed) if staged else [(0, "sub")]
+            if staged and all(any(_costs_no_more(r, floor, copy, s, c) for _, r in found) for s, c in stagings):
                 continue
-            for staging, context in stagings:
-                if max(load + other_load, load + copy + (staging if staged else 0)) < allowed:
-                    out.append(_Route(ring, spread, load, copy, staging, context))
-    return out
+            load = load_cycles(trial, index, profile)
+        except RuleViolation:
+            continue
+        ring, spread = trial.candidate.knobs.rings[index], trial.candidate.knobs.spread[index]
+        for staging, context in stagings:
+            if max(load + other_load, load + copy + (staging if staged else 0)) < allowed:
+                found.append((place, _Route(ring, spread, load, copy, staging, context)))
+    return [route for _, route in sorted(found, key=lambda entry: entry[0])]
+
+
+def _costs_no_more(route: _Route, load_floor: float, copy: int, staging: int, context: str) -> bool:
+    """Whether `route` is no worse than one with these costs, whose load takes at least `load_floor`; staging on Main may delay a copy."""
+    return route.load <= load_floor and route.copy <= copy and route.staging <= staging and route.context in ("sub", context)
 
 
 def _stagings(layout: Layout, fixed: FixedCosts) -> list[tuple[int, str]]:

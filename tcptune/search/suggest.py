@@ -11,8 +11,9 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 from tcptune.exec.lowering.layout import Layout
+from tcptune.exec.lowering.routes import route_choices, spread_choices
 from tcptune.ir.candidate import Candidate, Knobs
-from tcptune.search.knobs import gather_choices, ring_choices, slice_orders, spread_choices, sum_choices
+from tcptune.search.knobs import gather_choices, slice_orders, sum_choices
 from tcptune.search.space import Space
 
 PLACEMENTS = 8
@@ -84,9 +85,9 @@ class Suggester:
             staging=params["staging"],
         )
         layout = Layout(Candidate(self.space.workload, placement, knobs))
-        rings = [ring_choices(layout, n) for n in (0, 1)]
+        rings = [list(dict.fromkeys(ring for ring, _ in route_choices(layout, n))) for n in (0, 1)]
         chosen = [rings[n][params[f"ring_{n}"] % len(rings[n])] for n in (0, 1)]
-        spread = [params[f"spread_{n}"] if params[f"spread_{n}"] in spread_choices(layout, n, chosen[n]) else "outer" for n in (0, 1)]
+        spread = [wanted if (wanted := params[f"spread_{n}"]) in spread_choices(layout, n) and chosen[n] > 1 else "outer" for n in (0, 1)]
         sums = sum_choices(layout)
         slice_sum, cluster_sum = sums[params["slice_order"] // len(orders) % len(sums)]
         gathers = gather_choices(layout)

@@ -13,8 +13,9 @@ from tcptune.exec.lowering.layout import Layout, hbm_element, remove
 from tcptune.exec.lowering.partial_sums import TERM, Summation, exchange_levels, has_partials, plan_summation, stored_result
 from tcptune.exec.lowering.passes import contraction_result, folded, outer_time, stream_time
 from tcptune.exec.lowering.result import plan_gather, stored_digits, stored_texts
+from tcptune.exec.lowering.routes import piece_bytes
 from tcptune.ir.mappings.axes import Axes
-from tcptune.ir.placement import expression, merged, positions
+from tcptune.ir.placement import Digit, expression, merged, positions
 from tcptune.ir.types import DType, TensorType
 from tcptune.ir.workload import K
 from tcptune.model.engines.dma import check_transfer
@@ -23,6 +24,7 @@ from tcptune.model.memory.price import price_transfer, whole_cycles
 from tcptune.model.timing import calibration
 from tcptune.solver.epilogue_pricing import EpiloguePart, epilogue_parts, fused_steps, result_ready
 from tcptune.solver.fixed_costs import FixedCosts as FixedCosts
+from tcptune.solver.transfer_bounds import engine_bound, issue_rate
 from tcptune.solver.transfers import Pitches, pitches, proven_cycles, transfer_cycles
 
 
@@ -150,13 +152,31 @@ def is_ragged(layout: Layout, axes: tuple[str, ...], element: DType) -> bool:
 
 
 def load_floor(layout: Layout, index: int, profile: str) -> float:
-    """Bound of a load from the lines an engine delivers on average; costs no simulation."""
+    """Bound of a load from its lines, the engines that bring them and the start of the last one (VT-020 to VT-027); costs no simulation."""
     timing = calibration.profile(profile).dma
-    placed = positions(d for d in layout.route(index).load_slices if d.axis)
-    held = positions(remove(layout.block(layout.operand(index)), layout.route(index).spread))
-    per_engine = placed * held * layout.dtype.bits / 8 / RNGD.request_bytes / RNGD.engines_per_cluster
-    live = prod(size / layout.candidate.placement.of(axis).padded for axis, size in layout.candidate.workload.sizes)
-    return timing.start_load.value + timing.issue_far.value * max(0.0, min(1.0, live) * per_engine - 1)
+    workload, placement, route = layout.candidate.workload, layout.candidate.placement, layout.route(index)
+    placed = positions(d for d in route.load_slices if d.axis)
+    loaded_bytes = placed * positions(remove(layout.block(layout.operand(index)), route.spread)) * layout.dtype.bits / 8
+    live = prod(size / placement.of(axis).padded for axis, size in workload.sizes)
+    engines, last = _working_engines(route.load_slices)
+    lines = min(1.0, live) * loaded_bytes / min(RNGD.request_bytes, piece_bytes(layout, index, route.spread)) / engines
+    skew = max(timing.skew_engine.value * last, timing.skew_cluster.value * (placement.live_clusters - 1))
+    if is_ragged(layout, layout.operand(index), layout.dtype):  # the last engine may do less than the others
+        skew = 0.0
+    rate = issue_rate((layout.candidate.whole or workload).bytes_of(layout.operand(index), layout.dtype), timing)
+    return timing.start_load.value + skew + engine_bound(max(1.0, lines), rate, timing)
+
+
+def _working_engines(slices: tuple[Digit, ...]) -> tuple[int, int]:
+    """Engines of a cluster that serve live slices, all equally many, and the number of the last of them."""
+    count, last, weight = 1, 0, positions(slices)
+    for digit in slices:
+        weight //= digit.extent
+        steps = digit.extent * weight // max(weight, RNGD.slices_per_engine)
+        if digit.axis and steps > 1:
+            count *= steps
+            last += (steps - 1) * max(weight, RNGD.slices_per_engine) // RNGD.slices_per_engine
+    return count, last
 
 
 def relayout_cycles(layout: Layout, index: int, fixed: FixedCosts) -> int:

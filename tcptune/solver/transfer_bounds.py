@@ -89,6 +89,13 @@ def issue_rate(span_bytes: int, timing: DmaTiming) -> float:
     return min(timing.issue_far.value, middle, near)
 
 
+def engine_bound(lines: float, rate: float, timing: DmaTiming) -> float:
+    """Cycles of one engine for at least `lines` lines at `rate` cycles a line, without startup and skew; the last packet passes a port."""
+    longest = timing.max_packet.value / RNGD.request_bytes + _LINES_OF_A_PACKET
+    lost = max(0.0, rate - timing.port.value) * min(lines - 1, longest - 1)
+    return timing.latency.value + timing.port.value + rate * (lines - 1) - lost
+
+
 def _clusters_bound(traffic: Traffic, rate: Floats, timing: DmaTiming) -> Floats:
     """The slower of the first and the last cluster, without startup and tail."""
     first = _cluster_bound(traffic, traffic.first_bytes, rate, timing, 0)

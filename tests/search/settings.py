@@ -4,13 +4,11 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.layout import Layout
+from tcptune.exec.lowering.routes import route_choices
 from tcptune.ir.candidate import Candidate
-from tcptune.search.knobs import gather_choices, ring_choices, slice_orders, sum_choices
+from tcptune.search.knobs import gather_choices, slice_orders, sum_choices
 from tcptune.search.space import Space
-
-SPREADS = ("outer", "inner", "lane")
 
 
 def routes(base: Candidate) -> Iterator[Candidate]:
@@ -18,17 +16,7 @@ def routes(base: Candidate) -> Iterator[Candidate]:
     layout = Layout(base)
     choices = []
     for index in (0, 1):
-        found = []
-        for ring, spread in itertools.product(ring_choices(layout, index), SPREADS):
-            if ring == 1 and spread != "outer":
-                continue
-            rings, spreads = [1, 1], ["outer", "outer"]
-            rings[index], spreads[index] = ring, spread
-            try:
-                Layout(replace(base, knobs=replace(base.knobs, rings=tuple(rings), spread=tuple(spreads)))).route(index)
-            except RuleViolation:
-                continue
-            found.append((ring, spread))
+        found = route_choices(layout, index)
         choices.append(found)
     for (r0, s0), (r1, s1) in itertools.product(*choices):
         yield replace(base, knobs=replace(base.knobs, rings=(r0, r1), spread=(s0, s1)))

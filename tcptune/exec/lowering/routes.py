@@ -113,7 +113,7 @@ def route_of(layout: Layout, index: int) -> Route:
     """The route that the knobs of a candidate choose.
 
     Raises:
-        RuleViolation: SWITCH-003, there is no such ring, or the block is too small; SWITCH-007, lanes over a ring that is not innermost.
+        RuleViolation: SWITCH-003, there is no such ring; else as `route_over`.
     """
     size = layout.candidate.knobs.rings[index]
     if size == 1:
@@ -122,15 +122,67 @@ def route_of(layout: Layout, index: int) -> Route:
     if ring is None:
         own = ", ".join(layout.operand(index))
         raise RuleViolation("SWITCH-003", f"no {size} neighbouring slices share one block of the operand over {own}", got=size)
-    if layout.candidate.knobs.spread[index] == "lane" and ring.inside:
+    return route_over(layout, index, ring, layout.candidate.knobs.spread[index])
+
+
+def route_over(layout: Layout, index: int, ring: Ring, how: str) -> Route:
+    """The route over one ring.
+
+    Args:
+        how: which part of the block is spread, as in `Knobs.spread`.
+
+    Raises:
+        RuleViolation: SWITCH-003, the block is too small; SWITCH-007, lanes over a ring that is not innermost.
+    """
+    if how == "lane" and ring.inside:
         raise RuleViolation("SWITCH-007", "Broadcast01, which brings lanes back, takes the innermost slices", got=positions(ring.inside))
-    spread = _spread_digits(layout, index, size)
-    return Route((*ring.outside, *spread, *ring.inside), spread, size, positions(ring.inside), ring.cut)
+    spread = _spread_digits(layout, index, ring.size, how)
+    return Route((*ring.outside, *spread, *ring.inside), spread, ring.size, positions(ring.inside), ring.cut)
 
 
-def _spread_digits(layout: Layout, index: int, ring: int) -> tuple[Digit, ...]:
+def spread_choices(layout: Layout, index: int) -> list[str]:
+    """Which parts of a block can be spread over a ring."""
+    return ["outer", "inner", "lane"] if index == layout.stationary and layout.lane is not None else ["outer", "inner"]
+
+
+def route_choices(layout: Layout, index: int) -> list[tuple[int, str]]:
+    """Every route of an operand, as (ring, spread): the replicated load, then the rings by size.
+
+    Left out are those that leave pieces too short for the DMA engine (DMA-005).
+    """
+    found = [(1, "outer")]
+    for ring in layout.rings(index):
+        for how in spread_choices(layout, index):
+            try:
+                route = route_over(layout, index, ring, how)
+            except RuleViolation:
+                continue
+            if piece_bytes(layout, index, route.spread) >= layout.hw.dma_alignment_bytes:
+                found.append((ring.size, how))
+    return found
+
+
+def piece_bytes(layout: Layout, index: int, spread: tuple[Digit, ...]) -> int:
+    """Bytes that a load of an operand brings to one slice in one piece at most, without the digits that are spread."""
+    workload, axes = layout.candidate.whole or layout.candidate.workload, layout.operand(index)
+    left = layout.held(index)
+    for digit in spread:
+        left = without(left, digit)
+    run = pitch = 1
+    for axis in reversed(axes):
+        for digit in reversed([d for d in left if d.axis == axis]):
+            if pitch * digit.stride != run:
+                return run * layout.dtype.bits // 8
+            run *= digit.extent
+        pitch *= workload.row_elements(axes, layout.dtype) if axis == axes[-1] else workload.size(axis)
+        if run < pitch:
+            break
+        run = pitch
+    return run * layout.dtype.bits // 8
+
+
+def _spread_digits(layout: Layout, index: int, ring: int, how: str) -> tuple[Digit, ...]:
     """Digits of the operand's block, `ring` positions in all, that the load spreads over the ring."""
-    how = layout.candidate.knobs.spread[index]
     packet = layout.packet if index == layout.stream else layout.staging_packet
     lane = layout.lane if index == layout.stationary else None
     taken: list[Digit] = []
