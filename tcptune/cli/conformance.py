@@ -24,7 +24,9 @@ def command(
     """Run the conformance corpus; exit status 1 if a case fails."""
     questions = questions_in(corpus_files(path), ids)
     console = Console(stderr=True)
-    results = [question.answer() for question in track(questions, "conformance", console=console, transient=True)]
+    results = [
+        question.answer() for question in track(questions, "conformance", console=console, transient=True, disable=not console.is_terminal)
+    ]
     if json:
         print_document(document(results))
     else:

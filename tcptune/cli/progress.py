@@ -20,7 +20,8 @@ Show = Callable[[SearchState], None]
 def search_progress() -> Iterator[tuple[Begin, Show]]:
     """A bar that is erased in the end; it shows one search at a time."""
     columns = (TextColumn("{task.fields[name]}"), BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:  # a pipe would get an empty line
         task = bar.add_task("", name="", total=None)
 
         def begin(name: str, budget: int) -> None:

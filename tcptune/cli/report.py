@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tcptune.cli.output import print_document
-from tcptune.reports.compare import comparison_text, load_runs, summary_rows, write_comparison
+from tcptune.reports.compare import comparison_text, load_runs, repeated, summary_rows, write_comparison
 
 
 def command(
@@ -21,7 +21,7 @@ def command(
     files = {} if out is None else write_comparison(runs, out)
     if json:
         rows = [{**row, "gap": run.result["gap"]} for row, run in zip(summary_rows(runs), runs, strict=True)]  # tables have it in percent
-        print_document({"schema": "tcptune/report/1", "runs": rows, "files": files})
+        print_document({"schema": "tcptune/report/1", "runs": rows, "repeated": repeated(runs), "files": files})
     else:
         print(comparison_text(runs), end="")
         for path in files.values():

@@ -22,6 +22,14 @@ _LISTED = 6
 _ANOTHER_PLACE = "choose another place"
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file; False too for names that no file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long, or a zero byte
+        return False
+
+
 def read_text(path: Path) -> str:
     """The text in `path`; a mark of byte order at its start is dropped.
 

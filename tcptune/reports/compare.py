@@ -17,11 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tcptune.errors import InputError
 from tcptune.exec.scheduling.schedule_json import LANES, read_schedule
-from tcptune.ir.files import read_json, read_text, write_text
+from tcptune.ir.files import is_file, read_json, read_text, write_text
 from tcptune.ir.schedule import Schedule
 from tcptune.reports.html import picture, render
 from tcptune.reports.result_view import placement_words, workload_words
 from tcptune.reports.schedule_analysis import Analysis, analyse, named
+from tcptune.reports.spread import SPREAD, spread_rows
 from tcptune.reports.tables import Column, columns, csv_text, text_table
 from tcptune.reports.timeline import timeline
 from tcptune.search.result import SCHEMA, kernel_hash
@@ -121,7 +122,7 @@ class Run:
             InputError: there is no readable result of the right schema.
         """
         path = folder / "result.json"
-        if not path.is_file():
+        if not is_file(path):
             raise InputError(f"{folder} is no result folder: cannot read result.json", hint="give folders that `tcptune search` wrote")
         document = read_json(path)
         if not isinstance(document, dict) or document.get("schema") != SCHEMA:
@@ -136,7 +137,7 @@ class Run:
     @cached_property
     def schedule(self) -> Schedule | None:
         """The schedule beside the result, None if it is not there."""
-        if self.folder is None or not (path := self.folder / "schedule.json").is_file():
+        if self.folder is None or not is_file(path := self.folder / "schedule.json"):
             return None
         return named(read_schedule(path))
 
@@ -150,7 +151,7 @@ class Run:
 
     def near_end_s(self) -> float | None:
         """Seconds until the best plan was within 5 % of the final one, None without a trace."""
-        if self.folder is None or not (path := self.folder / "trace.csv").is_file():
+        if self.folder is None or not is_file(path := self.folder / "trace.csv"):
             return None
         for row in csv.DictReader(read_text(path).splitlines()):
             try:
@@ -207,8 +208,14 @@ def _summary(run: Run, first: int) -> dict[str, Any]:
 
 
 def comparison_text(runs: Sequence[Run]) -> str:
-    """The table for the terminal."""
-    return text_table(summary_rows(runs), TERMINAL)
+    """The table for the terminal; a second one where workloads were searched with several seeds."""
+    spread = repeated(runs)
+    return text_table(summary_rows(runs), TERMINAL) + ("\n" + text_table(spread, SPREAD) if spread else "")
+
+
+def repeated(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """Median and spread over the seeds of every workload that was searched with several."""
+    return spread_rows([run.result for run in runs], [row["what"] for row in summary_rows(runs)])
 
 
 def comparison_csv(runs: Sequence[Run]) -> str:
@@ -245,6 +252,8 @@ def comparison_html(runs: Sequence[Run], title: str = "Comparison", question: st
         rows=summary_rows(runs),
         summary_columns=PAGE,
         identical=same,
+        spread=repeated(runs),
+        spread_columns=SPREAD,
         parts=_matrix(runs, lambda run: run.best.get("terms") or {}),
         resources=_matrix(runs, lambda run: _busy(run, analyses.get(run.name))),
         run_columns=_run_columns(runs, "part"),
