@@ -1,7 +1,10 @@
-"""Entry to the search: contractions and products go to `search.tuner`, workloads of one input or of f32 to `search.vector_search`."""
+"""Entry to the search: contractions and products go to `search.tuner`, or to `search.tiled` where one pass is too small for them or long;
+workloads of one input or of f32 go to `search.vector_search`.
+"""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tcptune.errors import InputError, WorkError
@@ -15,6 +18,12 @@ from tcptune.search.tiled.tuner import TiledTuner
 from tcptune.search.tuner import Tuner
 from tcptune.search.vector_search import VectorTuner
 
+ONE_PASS_PRODUCTS = 1 << 27
+"""Products of a contraction that is searched in one pass: above, tiles win more by overlap than their transfers cost in startups."""
+
+ONE_PASS_BYTES = 1 << 25
+"""Bytes of its largest tensor, likewise."""
+
 
 def tuner_for(workload: Workload, **options: Any) -> Search:
     """The search that suits a workload; the options are the fields of `Options`.
@@ -27,7 +36,13 @@ def tuner_for(workload: Workload, **options: Any) -> Search:
     chosen = Options.of(options)
     if not is_contraction(workload):
         return VectorTuner(workload, chosen)
-    return Tuner(workload, chosen) if fits_one_pass(workload) else TiledTuner(workload, chosen)
+    return TiledTuner(workload, chosen) if is_large(workload) or not fits_one_pass(workload) else Tuner(workload, chosen)
+
+
+def is_large(workload: Workload) -> bool:
+    """Whether a contraction takes so long that tiles, whose loads run beside passes, are tried beside one pass; its oracle is long, too."""
+    stored = max(workload.bytes_of(axes, workload.dtype) for axes in (*workload.inputs, workload.output))
+    return math.prod(size for _, size in workload.sizes) > ONE_PASS_PRODUCTS or stored > ONE_PASS_BYTES
 
 
 def fits_one_pass(workload: Workload) -> bool:

@@ -296,6 +296,10 @@ def _with(base: Candidate, settings: dict[str, object]) -> Candidate:
     return replace(base, knobs=replace(base.knobs, **settings))  # type: ignore[arg-type]  # the settings are fields of Knobs
 
 
+REFUSALS = 2
+"""Settings with one pair of routes that may be refused before the pair counts as illegal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What the parts of a body may cost at most, in cycles: the load of either input, and all that begins with the pass."""
@@ -305,9 +309,15 @@ class Budget:
 
 
 def least_setting(
-    base: Candidate, fixed: FixedCosts, profile: str, cost: Callable[[Terms], float], below: float, budget: Budget
+    base: Candidate,
+    fixed: FixedCosts,
+    profile: str,
+    cost: Callable[[Terms], float],
+    below: float,
+    budget: Budget,
+    is_legal: Callable[[Knobs], bool],
 ) -> tuple[float, Priced] | None:
-    """The setting of one slice order whose terms have the least `cost`, and that cost; None if none is below `below`.
+    """The legal setting of one slice order whose terms have the least `cost`, and that cost; None if none is below `below`.
 
     For another end than the makespan of one pass: a body whose operands are loaded in loops, for instance. `cost` must not fall where a
     term grows.
@@ -319,6 +329,7 @@ def least_setting(
     if not streams:
         return None
     best: tuple[float, Priced] | None = None
+    refused: dict[tuple[_Route, _Route], int] = {}
     floors = []
     for n, (a, b, finish) in enumerate(itertools.product(stationary, streams, _finishes(base, fixed, profile, budget.rest))):
         least = Terms(
@@ -329,8 +340,14 @@ def least_setting(
     for floor, _, a, b, finish in sorted(floors, key=lambda entry: entry[:2]):
         if floor >= below:
             break
+        if refused.get((a, b), 0) == REFUSALS:
+            continue
         knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
         terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed)
-        if terms is not None and (found := cost(terms)) < below:
+        if terms is None or (found := cost(terms)) >= below:
+            continue
+        if is_legal(knobs):
             below, best = found, (found, Priced(knobs, terms))
+        else:
+            refused[a, b] = refused.get((a, b), 0) + 1
     return best

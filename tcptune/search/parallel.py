@@ -155,6 +155,11 @@ def _evaluate_in_worker(candidate: dict[str, Any], seen: Dict[str, int]) -> Outc
     return evaluate(Candidate.from_json(_worker_space.workload, candidate), _worker_space.profile, seen=seen)
 
 
+def _call_in_worker(method: str, arguments: tuple[Any, ...]) -> Any:
+    assert _worker_space is not None
+    return getattr(_worker_space, method)(*arguments)
+
+
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
     """Ignores interrupts for a moment; outside the main thread they cannot arrive and nothing is changed."""
@@ -199,6 +204,16 @@ class Workers:
             entry: outcomes for share, answer in zip(shares, found, strict=True) for entry, outcomes in zip(share, answer, strict=True)
         }
         return [by_entry[entry] for entry in entries]
+
+    def call(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What a method of the space answers to each of these argument lists.
+
+        Raises:
+            TimeIsUp: the time limit is over.
+        """
+        if self._pool is None or len(calls) == 1:
+            return [getattr(self.space, method)(*arguments) for arguments in calls]
+        return self._results(_call_in_worker, [(method, arguments) for arguments in calls])
 
     def evaluate(self, candidates: Sequence[Candidate], seen: Dict[str, int]) -> list[Outcome]:
         if self._pool is None or len(candidates) == 1:

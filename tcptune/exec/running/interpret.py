@@ -22,7 +22,8 @@ from tcptune.exec.program.views import view_offset
 from tcptune.exec.running.fill import cells_of
 from tcptune.ir.kernels import steps as s
 from tcptune.ir.kernels.ops import BeginInterleaved
-from tcptune.ir.mappings.mapping import Mapping
+from tcptune.ir.mappings.cells import KIND_CODES, LIVE
+from tcptune.ir.mappings.mapping import Mapping, PadKind
 from tcptune.ir.types import TensorType
 from tcptune.model.engines.contraction.values import Mode
 from tcptune.model.mappings.movement import gather_indices
@@ -249,10 +250,11 @@ _RUNS: dict[type[s.KernelStep], Callable[[Interpreter, CheckedStep], None]] = {
 
 
 def _along(mapping: Mapping, axis: int, ndim: int) -> npt.NDArray[np.bool_]:
-    """Live positions of one level, shaped to broadcast along `axis`."""
+    """Positions of one level that are no hole of a view (zeros that the host pads are none), shaped to broadcast along `axis`."""
     shape = [1] * ndim
     shape[axis] = mapping.size
-    return np.asarray(mapping.table().live).reshape(shape)
+    kind = mapping.table().kind
+    return np.asarray((kind == LIVE) | (kind == KIND_CODES[PadKind.ZERO])).reshape(shape)
 
 
 def _as_stream(values: Values, shape: tuple[int, ...]) -> Values:

@@ -7,8 +7,12 @@ and the positions of axes in Time are halved until the run is affordable. Every 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
+from tcptune.errors import RuleViolation
+from tcptune.exec.lowering.candidates import lower_candidate
+from tcptune.exec.program.check import check_kernel
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.placement import Placement
 from tcptune.ir.workload import K
@@ -31,12 +35,23 @@ def affordable(candidate: Candidate) -> Candidate:
     if fits(candidate):
         return candidate
     small = candidate.with_fewer_tiles(dict.fromkeys(candidate.tiles.axes, TWICE))
+    if not _is_legal(small):
+        return candidate
     while not fits(small):
-        halved = _halved(small)
+        halved = next((plan for plan in _halved(small) if _is_legal(plan)), None)
         if halved is None:
             return small
         small = halved
     return small
+
+
+def _is_legal(candidate: Candidate) -> bool:
+    """Whether a plan keeps every rule; one with shorter tiles may miss what its switch rings or packets need."""
+    try:
+        check_kernel(lower_candidate(candidate))
+    except RuleViolation:
+        return False
+    return True
 
 
 def fits(candidate: Candidate) -> bool:
@@ -50,8 +65,8 @@ def fits(candidate: Candidate) -> bool:
     return max(held, stored) <= MOST_POSITIONS and products <= MOST_PRODUCTS
 
 
-def _halved(candidate: Candidate) -> Candidate | None:
-    """The plan with half as many positions in Time of the axis that has most of them; None where none can be halved."""
+def _halved(candidate: Candidate) -> Iterator[Candidate]:
+    """The plan with half as many positions in Time of one axis, the axis that has most of them first."""
     workload, tiles = candidate.workload, candidate.tiles
     lengths = dict(tiles.lengths)
 
@@ -62,9 +77,14 @@ def _halved(candidate: Candidate) -> Candidate | None:
         return candidate.placement.of(axis).time % 2 == 0 and length % EVEN == 0 and pitch % EVEN == 0 and whole
 
     axes = [placed.axis for placed in candidate.placement.axes if can(placed.axis)]
-    if not axes:
-        return None
-    axis = max(axes, key=lambda a: candidate.placement.of(a).time)
+    for axis in sorted(axes, key=lambda a: -candidate.placement.of(a).time):
+        yield _with_half(candidate, axis)
+
+
+def _with_half(candidate: Candidate, axis: str) -> Candidate:
+    """The plan with half as many positions of one axis in Time."""
+    workload, tiles = candidate.workload, candidate.tiles
+    lengths = dict(tiles.lengths)
     size = workload.size(axis) // 2
     if axis in lengths:
         lengths[axis] //= 2

@@ -9,7 +9,9 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
-from tcptune.errors import WorkError
+from tcptune.errors import RuleViolation, WorkError
+from tcptune.exec.lowering.candidates import lower_candidate
+from tcptune.exec.program.check import check_kernel
 from tcptune.ir.candidate import Candidate, Knobs, Tiles
 from tcptune.ir.placement import Placement
 from tcptune.ir.workload import Workload
@@ -83,12 +85,18 @@ class TiledSpace:
         """Lists the tilings.
 
         Raises:
-            TimeIsUp: the deadline is over.
+            TimeIsUp: the deadline is over. WorkError: a tensor is larger than the memory of the chip.
         """
+        workload = self.workload
+        tensors = [(axes, workload.dtype) for axes in workload.inputs] + [(workload.output, workload.out_dtype)]
+        for axes, element in tensors:
+            if workload.bytes_of(axes, element) > RNGD.hbm_bytes:
+                needed = f"a tensor over {', '.join(axes)} has {workload.bytes_of(axes, element):,} B, HBM {RNGD.hbm_bytes:,} B (HBM-002)"
+                raise WorkError(f"{workload.text} is too large for one pass, and for tiles", hint=needed)
         self._order  # noqa: B018 - computed once and kept
 
-    def body(self, entry: int, below: int) -> Body | None:
-        """The cheapest body found for one tiling, if its kernel costs less than `below`.
+    def bodies(self, entry: int, below: int, keep: int = 1) -> list[Body]:
+        """The cheapest bodies found for one tiling whose kernels cost less than `below`, at most `keep`, one for each placement of a tile.
 
         Raises:
             TimeIsUp: the deadline is over.
@@ -98,14 +106,15 @@ class TiledSpace:
         try:
             space.prepare()
         except WorkError:  # the tile does not fit one pass either
-            return None
-        best: Body | None = None
-        for placed in _placements(space, tiles, self.fixed, below):
+            return []
+        best: list[Body] = []
+        for placed in _placements(space, tiles, self.fixed, below, BODIES * keep):
             self.deadline.check()
-            limit = below if best is None else best.cycles
+            limit = below if len(best) < keep else best[-1].cycles
             if placed.bound >= limit:
                 break
-            best = self._best_body(tiles, placed, limit) or best
+            found = self._best_body(tiles, placed, limit)
+            best = sorted([*best, *([found] if found is not None else [])], key=lambda body: body.cycles)[:keep]
         return best
 
     def _best_body(self, tiles: Tiles, placed: _Placed, below: int) -> Body | None:
@@ -118,11 +127,21 @@ class TiledSpace:
         for order in slice_orders(placed.placement, self.workload.output)[:ORDERS]:
             whole = Candidate(self.workload, placed.placement, replace(placed.start, slice_order=order), tiles)
             cost = partial(nest_cycles, nest, profile=self.profile)
-            found = least_setting(whole.body, self.fixed, self.profile, cost, below, _budget(self.workload, tiles, below))
+            budget = _budget(self.workload, tiles, below)
+            found = least_setting(whole.body, self.fixed, self.profile, cost, below, budget, partial(_is_legal, whole))
             if found is not None:
                 below = int(found[0])
                 best = Body(below, replace(whole, knobs=found[1].knobs))
         return best
+
+
+def _is_legal(candidate: Candidate, knobs: Knobs) -> bool:
+    """Whether the kernel of a candidate with these knobs keeps every rule of the checker."""
+    try:
+        check_kernel(lower_candidate(replace(candidate, knobs=knobs)))
+    except RuleViolation:
+        return False
+    return True
 
 
 def _budget(workload: Workload, tiles: Tiles, below: int) -> Budget:
@@ -154,14 +173,14 @@ class _Placed:
     start: Knobs
 
 
-def _placements(space: Space, tiles: Tiles, fixed: FixedCosts, below: int) -> Iterator[_Placed]:
-    """The `BODIES` placements of least bound below `below`."""
+def _placements(space: Space, tiles: Tiles, fixed: FixedCosts, below: int, most: int) -> Iterator[_Placed]:
+    """The placements of least bound below `below`, at most `most`."""
     found: list[tuple[int, int, int]] = []
     for number, table in enumerate(space.tables):
         bounds = _kernel_bounds(space, number, table, tiles, fixed)
-        rows = np.argsort(bounds, kind="stable")[:BODIES]
+        rows = np.argsort(bounds, kind="stable")[:most]
         found += [(int(bounds[row]), number, int(row)) for row in rows if bounds[row] < below]
-    for bound, number, row in sorted(found)[:BODIES]:
+    for bound, number, row in sorted(found)[:most]:
         table = space.tables[number]
         family = table.family
         overlaps = bool(_two_fit(family.workload, tiles, table)[row])

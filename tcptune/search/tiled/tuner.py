@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
+from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.exec.running.oracle import verify
@@ -12,17 +14,22 @@ from tcptune.ir.schedule import CORE
 from tcptune.ir.workload import Workload
 from tcptune.search.frame import PROVEN, TRIALS, Search, Tally
 from tcptune.search.options import Options
-from tcptune.search.parallel import Outcome, Workers, evaluate
-from tcptune.search.result import SearchResult
-from tcptune.search.store import StepRecord
+from tcptune.search.parallel import RETRIES, Outcome, Workers, evaluate
+from tcptune.search.result import Plan, SearchResult
+from tcptune.search.store import REJECTED, SCHEDULED, StepRecord
 from tcptune.search.tiled.checking import affordable, what_ran
-from tcptune.search.tiled.space import TiledSpace
+from tcptune.search.tiled.space import Body, TiledSpace
 
 EXHAUSTED = "exhausted"
 """Why a search ends that has tried all of its space without a proof."""
 
 REPORTED_TILED = 3
 """Plans in the report; their oracle runs are longer than those of one pass."""
+
+TOO_LARGE = (
+    "tiles cut axes of the result, not summed ones nor rows that the host pads; what is left must fit the data memory (DM-003) and the "
+    "register files (TRF-006)"
+)
 
 _NO_LIMIT = 1 << 62
 
@@ -60,13 +67,35 @@ class TiledTuner(Search):
             return TRIALS
         limit = _NO_LIMIT if self.state.makespan is None else self.state.makespan
         over = self._next >= self.space.entries or self.space.bound(self._next) >= limit
+        if over and self.state.makespan is None and not self.state.rejections:
+            raise WorkError(f"{self.workload.text} is too large for one pass, and so is every tile of it", hint=TOO_LARGE)
         return EXHAUSTED if over else ""
 
     def _step(self, number: int, workers: Workers) -> StepRecord:
-        entry, makespan = self._next, self.state.makespan
-        body = self.space.body(entry, makespan or _NO_LIMIT)
-        outcomes = [] if body is None else [evaluate(body.candidate, self.options.profile, body.cycles, self.state.seen())]
-        return StepRecord(number, "tile", [entry], [[asdict(outcome) for outcome in outcomes]], {})
+        below = self.state.makespan or _NO_LIMIT
+        entries = list(range(self._next, min(self._next + self.options.jobs, self.space.entries)))
+        found: list[list[dict[str, Any]]] = []
+        for entry, bodies in zip(entries, workers.call("bodies", [(entry, below) for entry in entries]), strict=True):
+            outcomes = self._compile_cheapest(entry, bodies, below)
+            below = min([below, *(outcome.makespan for outcome in outcomes if outcome.fate == SCHEDULED)])
+            found.append([asdict(outcome) for outcome in outcomes])
+        return StepRecord(number, "tile", entries, found, {})
+
+    def _compile_cheapest(self, entry: int, bodies: list[Body], below: int) -> list[Outcome]:
+        """Compiles the cheapest body of a tiling; where a rule refuses it, the next cheapest of `RETRIES`."""
+        outcomes: list[Outcome] = []
+        for body in bodies:
+            outcomes.append(self._evaluated(body))
+        if not outcomes or outcomes[-1].fate != REJECTED:
+            return outcomes
+        for body in self.space.bodies(entry, below, RETRIES)[1:]:
+            outcomes.append(self._evaluated(body))
+            if outcomes[-1].fate != REJECTED:
+                break
+        return outcomes
+
+    def _evaluated(self, body: Body) -> Outcome:
+        return evaluate(body.candidate, self.options.profile, body.cycles, self.state.seen())
 
     def _account(self, record: StepRecord) -> None:
         self._next += len(record.entries)
@@ -83,6 +112,12 @@ class TiledTuner(Search):
         return self.state.makespan is not None and self.state.makespan <= self._bound()
 
     # oracle and result
+
+    def _plan(self, candidate: Candidate) -> Plan:
+        """The plan, its tiles also among the levels of its placement."""
+        plan = super()._plan(candidate)
+        counts = {axis: candidate.tiles.count(axis) for axis in candidate.tiles.axes}
+        return replace(plan, placement={a: {"Tile": counts[a], **p} if a in counts else p for a, p in plan.placement.items()})
 
     def _passes(self, candidate: Candidate, digest: str) -> bool:
         if digest not in self.state.verifications:

@@ -1,0 +1,86 @@
+"""Tiled candidates as kernels: right by their oracle, loads outside of the loops that do not change them, overlap of loads with passes."""
+
+import pytest
+
+from tcptune.errors import RuleViolation
+from tcptune.exec.compile import Compiled, compile_kernel
+from tcptune.exec.lowering.candidates import lower_candidate
+from tcptune.exec.lowering.tiled import cuttable
+from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.oracle import verify
+from tcptune.ir.candidate import Candidate, TileLoop, Tiles
+from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.workload import Workload, einsum
+from tcptune.search.space import Space
+
+
+def tiled(workload: Workload, loops: list[tuple[str, int, bool]], **lengths: int) -> Candidate:
+    """The workload in tiles, around the first legal body of the one-pass space of a tile."""
+    tiles = Tiles(tuple(TileLoop(*loop) for loop in loops), tuple(lengths.items()))
+    space = Space(tiles.body_workload(workload))
+    for entry in range(space.entries):
+        for priced in space.ranked(entry, 1 << 40, 1):
+            candidate = Candidate(workload, space.placement(entry), priced.knobs, tiles)
+            try:
+                check_kernel(lower_candidate(candidate))
+            except RuleViolation:
+                continue
+            return candidate
+    raise AssertionError("no body is legal")
+
+
+def compiled(candidate: Candidate) -> Compiled:
+    return compile_kernel(lower_candidate(candidate))
+
+
+GEMM = einsum("ik,jk->ij", i=256, j=192, k=64)
+
+CASES = {
+    "rows and columns": (GEMM, [("i", 2, True), ("j", 3, True)], {"i": 128, "j": 64}),
+    "kept loops": (GEMM, [("j", 3, False), ("i", 2, False)], {"i": 128, "j": 64}),
+    "an axis in two loops": (GEMM, [("i", 2, False), ("j", 3, True), ("i", 2, True)], {"i": 64, "j": 64}),
+    "tiles that overlap": (einsum("ik,jk->ij", i=200, j=64, k=64), [("i", 2, True)], {"i": 128}),
+    "one position of a batch": (
+        einsum("vik,vkj->vij", v=4, i=32, j=64, k=32, epilogue="bias:b(j), residual:c(vij), relu"),
+        [("v", 4, True), ("j", 2, True)],
+        {"v": 1, "j": 32},
+    ),
+    "a result in another order": (einsum("ik,kj->ji", i=64, j=128, k=64, dtype="i8"), [("i", 2, True), ("j", 2, True)], {"i": 32, "j": 64}),
+    "rows that the host pads": (einsum("ik,jk->ij", i=128, j=64, k=30), [("i", 4, False)], {"i": 32}),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_kernels_in_tiles_compute_the_whole_workload(case):
+    workload, loops, lengths = case
+    kernel = lower_candidate(tiled(workload, loops, **lengths))
+    verify(compile_kernel(kernel).checked, seeds=(0,), patterns=()).require()
+    assert Kernel.from_text(kernel.to_text()) == kernel
+
+
+def test_what_an_inner_loop_does_not_change_is_loaded_and_staged_outside_of_it():
+    candidate = tiled(GEMM, [("i", 2, True), ("j", 3, True)], i=128, j=64)
+    kinds = [instruction.id.split(".")[0] for instruction in compiled(candidate).instructions]
+    assert (kinds.count("a_dm"), kinds.count("b_dm"), kinds.count("r")) == (2, 6, 6)
+    assert kinds.count("w") == (2 if candidate.knobs.stationary == 0 else 6)
+
+
+def test_the_next_tile_is_loaded_while_this_one_is_contracted():
+    operations = {o.id: o for o in compiled(tiled(GEMM, [("j", 3, True)], j=64)).schedule.operations}
+    assert operations["b_dm.1"].begin < operations["r.0"].end
+
+
+def test_unrolled_loops_are_faster_than_kept_ones_that_end_with_a_barrier():
+    unrolled, kept = (compiled(tiled(GEMM, [("j", 3, unroll)], j=64)).makespan for unroll in (True, False))
+    assert unrolled < kept
+
+
+def test_a_kept_loop_takes_as_many_instructions_for_any_number_of_tiles():
+    few, many = (compiled(tiled(einsum("ik,jk->ij", i=n * 64, j=64, k=64), [("i", n, False)], i=64)) for n in (2, 64))
+    assert len(few.instructions) == len(many.instructions)
+    assert many.makespan > few.makespan
+
+
+def test_axes_of_sums_and_padded_rows_are_not_cut():
+    assert [axis for axis in "ijk" if cuttable(einsum("ik,kj->ij", i=64, j=64, k=64), axis)] == ["i", "j"]
+    assert [axis for axis in "ijk" if cuttable(einsum("ik,kj->ij", i=64, j=63, k=64), axis)] == ["i"]
