@@ -23,14 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.exec.lowering.fused_epilogue import operand_dtype
-from tcptune.ir.types import DType
 from tcptune.ir.workload import K
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
 from tcptune.solver.epilogue_pricing import EpiloguePart, passes_of
 from tcptune.solver.fixed_costs import FixedCosts
+from tcptune.solver.store_bounds import result_store_bound
 from tcptune.solver.tables import Ints, PlacementTable
-from tcptune.solver.transfer_bounds import Traffic, load_bound, shared_line_bound, store_bound
+from tcptune.solver.transfer_bounds import Traffic, cluster_shares, load_bound, run_bytes, summed
 
 Floats = npt.NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) ->
     """Bounds of every row of `table`."""
     family = table.family
     w, x = family.stationary, family.stream
-    store = _store_bound(table, fixed, timing)
+    store = result_store_bound(table, fixed, timing)
     tail = fixed.start + store + fixed.sync
     operands = {index: _Operand.of(table, index) for index in (w, x)}
     copies = {index: _relayout_bound(table, index, fixed) for index in (w, x)}
@@ -141,7 +141,7 @@ class _Operand:
         live = np.full(table.rows, workload.dtype.bits / 8)
         for axis in axes:
             live = live * _loaded(table, axes, axis)
-        first, last = _cluster_shares(table, axes)
+        first, last = cluster_shares(table, axes)
         free = np.ones(table.rows, dtype=np.int64)
         for axis in axes:
             held = table.column(axis, "in_slice")
@@ -152,7 +152,7 @@ class _Operand:
         return cls(
             live * first,
             live * last,
-            _run_bytes(table, axes, workload.dtype, gathered=False),
+            run_bytes(table, axes, workload.dtype, gathered=False),
             own,
             table.product(foreign, "slice"),
             ring,
@@ -177,39 +177,6 @@ def _loaded(table: PlacementTable, axes: tuple[str, ...], axis: str) -> Ints:
         return np.full(table.rows, size, dtype=np.int64)
     whole = table.column(axis, "slice") * table.column(axis, "cluster") == 1
     return np.where(whole, workload.row_elements(axes, workload.dtype), size)
-
-
-def _cluster_shares(table: PlacementTable, axes: tuple[str, ...]) -> tuple[Floats, Floats]:
-    """Shares of a tensor's live cells in the first and in the last cluster; 0 in the last where only one cluster works."""
-    first, last = np.ones(table.rows), np.ones(table.rows)
-    for axis in axes:
-        clusters = table.column(axis, "cluster")
-        size = table.family.workload.size(axis)
-        part = table.column(axis, "slice") * table.column(axis, "in_slice")
-        split = clusters > 1
-        first = np.where(split, np.minimum(1.0, part / size), first)
-        last = np.where(split, np.maximum(0.0, (size - (clusters - 1) * part) / size), last)
-    return first, np.where(table.live_clusters > 1, last, 0.0)
-
-
-def _run_bytes(table: PlacementTable, axes: tuple[str, ...], element: DType, *, gathered: bool) -> Floats:
-    """Longest piece that is contiguous both in HBM and in a slice: rows join where the slice holds them in full.
-
-    `gathered`: the slices of the innermost axis are brought together first.
-    """
-    workload = table.family.workload
-    run, joins = np.ones(table.rows), np.ones(table.rows, dtype=bool)
-    for axis in reversed(axes):
-        held = table.column(axis, "in_slice").astype(np.float64)
-        spread = table.column(axis, "slice") * table.column(axis, "cluster")
-        if axis == axes[-1]:
-            if gathered:
-                held = held * table.column(axis, "slice")
-                spread = table.column(axis, "cluster")
-            held = np.where(spread == 1, np.maximum(held, workload.row_elements(axes, element)), held)
-        run = np.where(joins, run * held, run)
-        joins = joins & (spread == 1)
-    return np.asarray(run * element.bits / 8, dtype=np.float64)
 
 
 # passes
@@ -279,7 +246,7 @@ def _with_sums(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming, stre
     Either the Inter-Slice Reducer adds those of slices in the pass itself; or a pass of its own adds them, after a ring of at least as many
     slices as there are terms, or after a DMA of them all. Those of two clusters take a DMA and a pass in any case; each may add half.
     """
-    slices, clusters = _summed(table, "slice"), _summed(table, "cluster")
+    slices, clusters = summed(table, "slice"), summed(table, "cluster")
     workload, flit = table.family.workload, RNGD.vector_ways[0]
     results = prod(workload.size(a) for a in workload.output) * RNGD.flit_bytes / flit
     flits = np.maximum(1.0, table.output_block() / flit / clusters)
@@ -297,11 +264,6 @@ def _with_sums(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming, stre
     ring = np.where(clusters > 1, copied(terms), 0.0) + whole_ring
     added = fixed.vector_pass + flits * terms + np.minimum(ring, copied(terms))
     return np.minimum(reduced + exchanged, np.where(slices > 1, plain + added, np.inf))
-
-
-def _summed(table: PlacementTable, level: str) -> Ints:
-    """Parts of one sum over slices or clusters; 1 where no summed axis lies over them."""
-    return table.product([a for a in table.axes if a not in table.family.workload.output], level)
 
 
 # epilogue
@@ -328,12 +290,12 @@ def _epilogue_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming
 def _epilogue_load(table: PlacementTable, axes: tuple[str, ...], timing: DmaTiming) -> Floats:
     workload = table.family.workload
     element = operand_dtype(workload)
-    first, last = _cluster_shares(table, axes)
+    first, last = cluster_shares(table, axes)
     foreign = [a for a in table.axes if a not in axes]
     widest = np.maximum.reduce([np.ones(table.rows, dtype=np.int64), *(table.column(a, "slice") for a in foreign)])
     live = prod(workload.size(a) for a in axes) * element.bits / 8 * (table.product(foreign, "slice") // widest)
     places = np.full(table.rows, RNGD.slices_per_cluster, dtype=np.int64)
-    run = _run_bytes(table, axes, element, gathered=False)
+    run = run_bytes(table, axes, element, gathered=False)
     return load_bound(Traffic(live * first, live * last, run, places, workload.bytes_of(axes, element)), timing)
 
 
@@ -350,64 +312,3 @@ def _with_epilogue(parts: tuple[PartBounds, ...], front: Floats, loads: Floats, 
         if not is_fused:
             end = np.maximum(end, loads) + part.cycles
     return end if parts else end + contraction
-
-
-# store
-
-
-def _store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> Floats:
-    """The store of what lies in the slices, or the gather pass and the store of longer pieces, whichever is cheaper."""
-    workload = table.family.workload
-    out, element = workload.output, workload.out_dtype
-    total = workload.bytes_of(out, element)
-    live = element.bits / 8 * np.prod([workload.size(a) for a in out], dtype=np.float64)
-    first, last = _cluster_shares(table, out)
-    summed = _summed(table, "cluster") > 1
-    first, last = np.where(summed, 1 / table.live_clusters, first), np.where(summed, 0.0, last)
-    slices = np.minimum(RNGD.slices_per_cluster, table.live_slices)
-    ragged = _is_ragged(table)
-    whole_lines = table.output_block() * element.bits // 8 % RNGD.request_bytes == 0
-
-    def stored(run: Floats) -> Floats:
-        partial = ~ragged & ~whole_lines & ~summed & (_summed(table, "slice") == 1)
-        bound = store_bound(Traffic(live * first, live * last, run, slices, total), timing, partial)
-        pieces = np.where(ragged, 0.0, min(RNGD.request_bytes, live) / run)
-        return np.where(run < RNGD.dma_alignment_bytes, np.maximum(bound, shared_line_bound(pieces, timing)), bound)
-
-    single = np.full(table.rows, element.bits / 8)
-    run = np.where(_keeps_order(table), _run_bytes(table, out, element, gathered=False), single)
-    direct = stored(run)
-    if not out:
-        return direct
-    flits = table.output_block() / (_summed(table, "slice") * _summed(table, "cluster")) * element.bits / 8 / RNGD.flit_bytes
-    long = store_bound(
-        Traffic(live * first, live * last, _run_bytes(table, out, element, gathered=True), slices, total),
-        timing,
-        np.zeros(table.rows, dtype=bool),
-    )
-    gathered = np.where((table.column(out[-1], "slice") > 1) | (_summed(table, "slice") > 1), fixed.switch_pass + 2 * flits + long, np.inf)
-    return np.asarray(np.minimum(direct, gathered), dtype=np.float64)
-
-
-def _keeps_order(table: PlacementTable) -> npt.NDArray[np.bool_]:
-    """Where a committed packet can be part of the innermost output axis: lanes, the stream's packet, or words that a transpose regroups."""
-    family, out = table.family, table.family.workload.output
-    if not out:
-        return np.zeros(table.rows, dtype=bool)
-    element = family.workload.out_dtype
-    word = max(1, RNGD.stream_alignment_bytes * 8 // element.bits)
-    lanes = table.column(out[-1], "lane") > 1
-    streamed = not family.sums_packet and family.packet_axis == out[-1]
-    regrouped = table.column(out[-1], "in_slice") % word == 0
-    return np.asarray(lanes | streamed | regrouped)
-
-
-def _is_ragged(table: PlacementTable) -> npt.NDArray[np.bool_]:
-    """Where the result is padded: its transfers fall into unequal parts."""
-    workload = table.family.workload
-    padded_rows = bool(workload.output) and workload.row_elements(workload.output, workload.out_dtype) != workload.size(workload.output[-1])
-    ragged = np.full(table.rows, padded_rows)
-    for axis in workload.output:
-        padded = table.column(axis, "cluster") * table.column(axis, "slice") * table.column(axis, "in_slice")
-        ragged |= padded != workload.size(axis)
-    return ragged

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tcptune.ir.types import DType
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
+from tcptune.solver.tables import Ints, PlacementTable
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _LINES_OF_A_PACKET = 2
 """Lines beyond its length in lines that an unaligned packet touches at most."""
@@ -121,3 +122,44 @@ def _cluster_bound(traffic: Traffic, moved_bytes: Floats, rate: Floats, timing: 
     port = timing.latency.value + timing.port.value * lines / ports
     slices = least + timing.slice_gap.value * (lines / traffic.places - longest)
     return np.asarray(np.maximum.reduce([engines, port, skews[0] + slices]), dtype=np.float64)
+
+
+# what placements make of a tensor
+
+
+def cluster_shares(table: PlacementTable, axes: tuple[str, ...]) -> tuple[Floats, Floats]:
+    """Shares of a tensor's live cells in the first and in the last cluster; 0 in the last where only one cluster works."""
+    first, last = np.ones(table.rows), np.ones(table.rows)
+    for axis in axes:
+        clusters = table.column(axis, "cluster")
+        size = table.family.workload.size(axis)
+        part = table.column(axis, "slice") * table.column(axis, "in_slice")
+        split = clusters > 1
+        first = np.where(split, np.minimum(1.0, part / size), first)
+        last = np.where(split, np.maximum(0.0, (size - (clusters - 1) * part) / size), last)
+    return first, np.where(table.live_clusters > 1, last, 0.0)
+
+
+def run_bytes(table: PlacementTable, axes: tuple[str, ...], element: DType, *, gathered: bool) -> Floats:
+    """Longest piece that is contiguous both in HBM and in a slice: rows join where the slice holds them in full.
+
+    `gathered`: the slices of the innermost axis are brought together first.
+    """
+    workload = table.family.workload
+    run, joins = np.ones(table.rows), np.ones(table.rows, dtype=bool)
+    for axis in reversed(axes):
+        held = table.column(axis, "in_slice").astype(np.float64)
+        spread = table.column(axis, "slice") * table.column(axis, "cluster")
+        if axis == axes[-1]:
+            if gathered:
+                held = held * table.column(axis, "slice")
+                spread = table.column(axis, "cluster")
+            held = np.where(spread == 1, np.maximum(held, workload.row_elements(axes, element)), held)
+        run = np.where(joins, run * held, run)
+        joins = joins & (spread == 1)
+    return np.asarray(run * element.bits / 8, dtype=np.float64)
+
+
+def summed(table: PlacementTable, level: str) -> Ints:
+    """Parts of one sum over slices or clusters; 1 where no summed axis lies over them."""
+    return table.product([a for a in table.axes if a not in table.family.workload.output], level)
