@@ -64,6 +64,9 @@ def test_different_pairs_and_where_they_part(left, right, position):
         ("[C, B] # 128", 8, "C # 16", "B"),
         ("1 # 64", 8, "1 # 8", "1 # 8"),
         ("K / 8 # 256", 16, "K / 8 # 256 / 16", "K / 8 # 256 % 16"),
+        ("C # 16, B #{0} 12", 4, "C # 16, B #{0} 12 / 4", "B #{0} 12 % 4"),
+        ("C # 16, B #{0} 12", 24, "C # 16 / 2", "C # 16 % 2, B #{0} 12"),
+        ("C # 16 / 4, A, B #{0} 12 / 4", 3, "C # 16 / 4, A", "B #{0} 12 / 4"),
     ],
 )
 def test_split_at_gives_the_shortest_halves(text, n, outer, inner):

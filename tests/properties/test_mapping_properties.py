@@ -112,6 +112,26 @@ def test_split_halves_are_the_quotient_and_the_remainder(data):
     assert same_tables(pair(outer, inner), m) or not regular(m)
 
 
+@st.composite
+def padded_twice(draw: st.DrawFn) -> Mapping:
+    """Digits of two axes, padded by the host with zeros and by a placement at the top, as the slices of a contraction hold them."""
+    low, high = draw(st.sampled_from([(1, 12), (2, 6), (4, 3), (3, 4)])), draw(st.sampled_from([(1, 16), (4, 4), (8, 2)]))
+    zero = AXES.mapping(f"D #{{0}} 12 / {low[0]} % {low[1]}")
+    top = AXES.mapping(f"F # 16 / {high[0]} % {high[1]}")
+    return pair(*draw(st.permutations([zero, top, AXES.mapping("C")])))
+
+
+@given(m=padded_twice(), data=st.data())
+@examples(60)
+def test_mappings_with_two_kinds_of_padding_split_into_the_axes_of_either_part(m: Mapping, data: st.DataObject) -> None:
+    parts = [f.size for f in factors(m)]
+    n = data.draw(st.sampled_from([parts[2], parts[1] * parts[2]]))
+    outer, inner = m.split_at(n)
+    assert same_tables(outer, m.stride(n)) and same_tables(inner, m.modulo(n))
+    assert not set(outer.axes) & set(inner.axes)
+
+
+
 @examples(100)
 @given(st.data())
 def test_live_size_and_repetition_are_counted(data):

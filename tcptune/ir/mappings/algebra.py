@@ -83,11 +83,11 @@ def _split_by_factors(m: Mapping, n: int) -> tuple[Mapping, Mapping] | None:
     """
     if not digits_used_once(m):
         return None
-    parts = [part for factor in factors(m) for part in factors(simplify(factor))]
-    cut = split_terms(pair(*parts), n)
-    if cut is None or not (equivalent(cut[0], Stride(m, n)) and equivalent(cut[1], Modulo(m, n))):
-        return None
-    return cut
+    for parts in ([part for factor in factors(m) for part in factors(simplify(factor))], factors(m)):
+        cut = split_terms(pair(*parts), n)
+        if cut is not None and equivalent(cut[0], Stride(m, n)) and equivalent(cut[1], Modulo(m, n)):
+            return cut
+    return None
 
 
 def live_size(m: Mapping) -> int:
