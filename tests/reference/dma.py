@@ -71,8 +71,9 @@ def engine_cycles(walks: dict[int, list[tuple[int, int]]], length: int, timing: 
         window = int(timing.window.value)
         if len(done) >= window:
             issue = max(issue, done[-window])
-        begin = max(issue, line_free.get(address // LINE, 0.0))
-        line_free[address // LINE] = begin + timing.same_line.value * lines
+        part = address // int(timing.same_line_bytes.value)
+        begin = max(issue, line_free.get(part, 0.0))
+        line_free[part] = begin + timing.same_line.value * lines
         arrive = max(begin + timing.latency.value, port_free[s // 32], slice_free.get(s, 0.0))
         port_free[s // 32] = arrive + timing.port.value * lines
         slice_free[s] = arrive + timing.slice_gap.value * lines

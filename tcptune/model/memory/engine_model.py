@@ -44,6 +44,7 @@ class _Rates(NamedTuple):
     near_distance: int
     mid_distance: int
     same_line: float
+    same_line_bytes: int
     window: int
     latency: float
     port: float
@@ -57,7 +58,7 @@ class _Rates(NamedTuple):
 @lru_cache(maxsize=8)
 def _rates(timing: DmaTiming) -> _Rates:
     values = {name: getattr(timing, name).value for name in _Rates._fields}
-    whole = {name: int(values[name]) for name in ("near_distance", "mid_distance", "window")}
+    whole = {name: int(values[name]) for name in ("near_distance", "mid_distance", "same_line_bytes", "window")}
     return _Rates(**{**values, **whole})
 
 
@@ -73,11 +74,11 @@ class EngineTime:
 
 
 class _Packets(NamedTuple):
-    """Packets in order: issue spacing before each, lines it touches, its start line, its slice."""
+    """Packets in order: issue spacing before each, lines it touches, the part of a line that it starts in, its slice."""
 
     spacing: Floats
     lines: Ints
-    start_line: Ints
+    start: Ints
     slices: Ints
 
 
@@ -102,8 +103,7 @@ def _packets(walk: _Walk, rounds: Ints, rates: _Rates) -> _Packets:
     address = (offset[:, None] + walk.bases[None, :]).reshape(-1)
     length = np.repeat(length, len(walk.bases))
     line = RNGD.request_bytes
-    start_line = address // line
-    lines = (address + length - 1) // line - start_line + 1
+    lines = (address + length - 1) // line - address // line + 1
     spacing = np.zeros(len(address))
     apart = np.abs(address[1:] - address[:-1])
     beyond_near = np.where(apart < rates.mid_distance, rates.issue_mid, rates.issue_far)
@@ -111,7 +111,7 @@ def _packets(walk: _Walk, rounds: Ints, rates: _Rates) -> _Packets:
     if walk.store:
         hold, join = _partial_write_costs(address, length, rates)
         spacing[1:] = np.maximum(spacing[1:], hold[:-1]) + join[:-1]
-    return _Packets(spacing, lines, start_line, np.tile(walk.slices, len(rounds)))
+    return _Packets(spacing, lines, address // rates.same_line_bytes, np.tile(walk.slices, len(rounds)))
 
 
 def _partial_write_costs(address: Ints, length: Ints, rates: _Rates) -> tuple[Floats, Floats]:
@@ -132,7 +132,7 @@ def _simulate(packets: _Packets, marks: list[int], rates: _Rates) -> list[float]
     half = RNGD.slices_per_dmn
     columns = [
         packets.spacing,
-        packets.start_line,
+        packets.start,
         packets.slices,
         *(packets.lines * r for r in (rates.same_line, rates.port, rates.slice_gap)),
     ]
@@ -145,14 +145,14 @@ def _simulate(packets: _Packets, marks: list[int], rates: _Rates) -> list[float]
     issue = retired = 0.0
     first = 0
     for mark in marks:
-        for spacing, line, s, line_time, port_time, slice_time in rows[first:mark]:
+        for spacing, start, s, line_time, port_time, slice_time in rows[first:mark]:
             issue += spacing
             if done[0] > issue:
                 issue = done[0]
-            begin = line_free.get(line, 0.0)
+            begin = line_free.get(start, 0.0)
             if begin < issue:
                 begin = issue
-            line_free[line] = begin + line_time
+            line_free[start] = begin + line_time
             arrive = begin + latency
             port = s // half
             if port_free[port] > arrive:

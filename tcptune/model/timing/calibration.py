@@ -35,7 +35,8 @@ class DmaTiming:
     """Constants of the one engine model of transfers between HBM and DM (`model.memory.engine_model`).
 
     A *line* is one 256-byte block of HBM, a *port* the data path of one 32-slice half of an engine's 64 slices. Packets that follow each
-    other less than `near_distance` apart are issued at `issue_near`, less than `mid_distance` apart at `issue_mid`, else at `issue_far`.
+    other less than `near_distance` apart are issued at `issue_near`, less than `mid_distance` apart at `issue_mid`, else at `issue_far`. A
+    packet that starts in the same `same_line_bytes` as one before it waits `same_line`.
     """
 
     start_load: Constant
@@ -48,6 +49,7 @@ class DmaTiming:
     near_distance: Constant
     mid_distance: Constant
     same_line: Constant
+    same_line_bytes: Constant
     window: Constant
     latency: Constant
     port: Constant
@@ -86,6 +88,9 @@ VENDOR_DMA = DmaTiming(
         98_304, "bytes", "rows 64,000 and 65,536 B apart cost the middle rate, 126,976 B apart the far one", "65,536 to 126,975"
     ),
     same_line=Constant(10.1, "cycles/line", "replicated loads of 2,048 to 7,680 B (VT-022); close to 16/1.5", "1 %"),
+    same_line_bytes=Constant(
+        128, "bytes", "64, 32, 16 and 8 B rows in neighbouring slices: half a line; a whole one costs them 3 to 6 % more", "65 to 255"
+    ),
     window=Constant(6, "packets", "replicated loads: 64 readers of a line cost 595; 5 and 7 fit about as well", "±1 packet"),
     latency=Constant(1.5, "cycles", _FIT, "50 %"),
     port=Constant(2.4, "cycles/line", "loads that use one half of the slices only", "5 %"),
@@ -127,6 +132,7 @@ MANUAL_DMA = DmaTiming(
     near_distance=Constant(0, "bytes", "no such class: one rate at any address", "n/a"),
     mid_distance=Constant(0, "bytes", "no such class", "n/a"),
     same_line=_NONE,
+    same_line_bytes=Constant(256, "bytes", "the manual charges nothing", "n/a"),
     window=Constant(64, "packets", "entries of a channel's command queue (HBM-004)", "not limiting in the examples"),
     latency=_NONE,
     port=Constant(2, "cycles/line", "128 B a cycle and DMN (DM-005, DM-006)", "exact in example 2"),
