@@ -70,11 +70,55 @@ def test_every_candidate_of_a_space_that_compiles_passes_its_oracle(text, option
     assert result.makespan == min(plan.makespan for plan in result.top)
 
 
-@pytest.mark.parametrize(("text", "options"), [("ij->", {"i": 4, "j": 64}), ("ij->i", {"i": 64, "j": 128, "dtype": "i32"})])
-def test_what_one_pass_cannot_reduce_is_refused_with_the_rule(text, options):
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("ij->i", {"i": 64, "j": 128}),  # words of 8 bytes leave two positions of j in a slice
+        ("ij->j", {"i": 512, "j": 8}),  # more positions than slices
+        ("ij->j", {"i": 12, "j": 8}),  # no power of two: padding would need a fold
+    ],
+)
+def test_sums_of_i32_inside_a_slice_are_refused_by_the_rule(text, options):
     with pytest.raises(WorkError, match="no legal plan") as caught:
-        tune(einsum(text, **options), trials=5)
-    assert "ISR-" in caught.value.hint
+        tune(einsum(text, **options, dtype="i32"), trials=200)
+    assert "ISR-003" in caught.value.hint
+
+
+def test_sums_of_i32_over_slices_wrap():
+    workload = einsum("ij->j", i=256, j=4, dtype="i32")
+    result = tune(workload)
+    assert result.oracle.passed
+    inputs = drawn_inputs(result.kernel, "wide", 1)
+    rows = inputs["a"].data.reshape(256, 4).astype(np.int64)
+    assert (abs(rows.sum(axis=0)) > 2**31).any()
+    assert (reference(result.kernel, inputs).values == rows.astype(np.int32).sum(axis=0, dtype=np.int32)).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("ij->", {"i": 4, "j": 64}),
+        ("ijk->i", {"i": 4, "j": 8, "k": 32}),
+        ("ijk->j", {"i": 6, "j": 8, "k": 40}),
+        ("ijk->k", {"i": 6, "j": 4, "k": 40, "reduce": "max"}),
+        ("ijk->ki", {"i": 4, "j": 5, "k": 8, "epilogue": "bias:b(i), relu"}),
+        ("ijk->i", {"i": 4, "j": 8, "k": 32, "dtype": "i8", "epilogue": "relu"}),
+        ("ijk->k", {"i": 4, "j": 16, "k": 8, "dtype": "i32"}),
+        ("abcde->ab", {"a": 2, "b": 2, "c": 2, "d": 2, "e": 2}),
+        ("ijkl->ik", {"i": 2, "j": 3, "k": 4, "l": 16}),
+    ],
+)
+def test_several_axes_are_folded_in_a_pass_each_and_every_plan_is_right(text, options):
+    workload = einsum(text, **options)
+    verdicts = []
+    for candidate in candidates_of(workload):
+        try:
+            kernel = lower_vector(candidate)
+            verdicts.append(verify(check_kernel(kernel), seeds=(7,), patterns=()).passed)
+        except RuleViolation:
+            continue
+    assert verdicts
+    assert all(verdicts)
 
 
 def verify_kernel(kernel):

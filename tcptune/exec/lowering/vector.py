@@ -61,13 +61,17 @@ def lower_vector(candidate: Candidate, name: str = "kernel") -> Kernel:
     steps: Steps = [{"let": "a_dm", "op": "to_dm", "from": INPUT, **place, "element": held.element(texts)}]
     plans = list(plan_epilogue(named(workload), layout.accumulator))
     source, element = "a_dm", workload.dtype
-    if workload.kind() == "reduction":
-        behind = _behind_reduction(layout, plans)
-        final = len(plans) == len(behind)
+    summed = _folding_order(layout)
+    for number, axis in enumerate(summed):
+        last = number == len(summed) - 1
+        behind = _behind_reduction(layout, plans) if last else []
+        final = last and len(plans) == len(behind)
         steps += _operands(layout, behind, _result_time(layout), [], layout.slices)
-        ops, held = _reduction(layout, held, behind, workload.out_dtype if final else layout.accumulator)
-        steps.append({"let": "r0", "context": "main", "begin": source, "ops": ops})
-        source, element, plans = "r0", layout.accumulator, plans[len(behind) :]
+        fold = _Fold(axis, element, workload.out_dtype if final else layout.accumulator, last)
+        ops, held = _reduction(layout, fold, held, behind)
+        folded = "r0" if last else f"sum_{axis}"
+        steps.append({"let": folded, "context": "main", "begin": source, "ops": ops})
+        source, element, plans = folded, layout.accumulator, plans[len(behind) :]
     for number, plan in enumerate(plans, 1):
         target = workload.out_dtype if number == len(plans) else layout.accumulator
         steps += _operands(layout, [plan], list(held.rest), list(held.piece), held.slices)
@@ -178,8 +182,32 @@ def _elementwise(layout: Layout, held: Stored, plan: EpiloguePass, element: DTyp
 # reductions
 
 
+@dataclass(frozen=True)
+class _Fold:
+    """One pass of a reduction: the axis that it folds inside of slices, the types before and after it, and whether it adds slices up."""
+
+    axis: str
+    element: DType
+    target: DType
+    last: bool
+
+
+def _folding_order(layout: Layout) -> list[str]:
+    """Summed axes in the order in which passes fold them inside of slices, one each (ISR-002), the innermost of the input first.
+
+    Its tree takes a packet. An axis that fills its slices with one position each needs no pass of its own: the last pass adds up slices,
+    over all axes at once; only padding must be replaced by the identity first (ISR-008).
+    """
+    summed = [axis for axis in reversed(layout.operand(0)) if layout.roles[axis] == K]
+    return [axis for axis in summed if layout.in_slice(axis) > 1 or _is_padded(layout, axis)] or summed[:1]
+
+
+def _is_padded(layout: Layout, axis: str) -> bool:
+    return layout.candidate.placement.of(axis).padded > layout.candidate.workload.size(axis)
+
+
 def _behind_reduction(layout: Layout, plans: list[EpiloguePass]) -> list[EpiloguePass]:
-    """The first part of the epilogue, if it can follow the reduction in its pass: Clip calls only, and no Inter-Slice Reducer there."""
+    """The first part of the epilogue, if it can follow the last fold in its pass: Clip calls only, and no Inter-Slice Reducer there."""
     spread = any(layout.roles[d.axis] == K for d in layout.slices if d.axis)
     fits = plans and layout.candidate.workload.fuse and not spread and all(c.stage == "Clip" for c in plans[0].calls)
     return plans[:1] if fits else []
@@ -189,26 +217,36 @@ def _result_time(layout: Layout) -> list[Digit]:
     return [d for d in layout.block(layout.operand(0)) if layout.roles[d.axis] != K]
 
 
-def _reduction(layout: Layout, held: Stored, behind: list[EpiloguePass], target: DType) -> tuple[Steps, Stored]:
-    """The pass that folds the summed axes, over the packet's tree where the innermost axis is summed, else lane by lane."""
-    workload, texts = layout.candidate.workload, axis_texts(layout)
-    summed = [a for a in workload.axes if layout.roles[a] == K]
-    if len(summed) != 1:
-        raise RuleViolation("ISR-002", "one call folds one axis", expected="one summed axis", got=", ".join(summed))
-    (axis,) = summed
-    if (workload.dtype.name, workload.reduce) == ("i32", "sum"):
-        raise RuleViolation("ISR-003", "sums of i32 saturate inside a slice", expected="i8 inputs, which add up in i32 exactly", got="i32")
+def _reduction(layout: Layout, fold: _Fold, held: Stored, behind: list[EpiloguePass]) -> tuple[Steps, Stored]:
+    """A pass that folds an axis, over the packet's tree where it is innermost, else lane by lane.
+
+    Raises:
+        RuleViolation: ISR-003, a slice would add numbers of i32.
+    """
+    workload, texts, axis = layout.candidate.workload, axis_texts(layout), fold.axis
+    inside = positions(d for d in (*held.rest, *held.piece) if d.axis == axis)
+    spread = positions(d for d in held.slices if d.axis and layout.roles[d.axis] == K) if fold.last else 1
+    wrapping = (workload.dtype.name, workload.reduce) == ("i32", "sum")
+    if wrapping and (inside > 1 or _is_padded(layout, axis)):
+        raise RuleViolation(
+            "ISR-003",
+            f"sums of i32 saturate inside a slice, which holds {inside} positions of {axis}",
+            expected="one position a slice and no padding (the Inter-Slice Reducer wraps), or i8 inputs, whose sums are exact",
+            got="i32",
+        )
     wide, narrow = layout.hw.vector_ways
     fn = REDUCTIONS[workload.reduce, layout.accumulator.is_float]
     kept = [d for d in held.rest if d.axis != axis]
     time = [*kept, *(d for d in held.rest if d.axis == axis)]
     flit = padded_packet(list(held.piece), wide, texts)
-    ops = _entered(layout, time, held, workload.dtype)
-    ops += [{"op": "vector_init"}, {"op": "vector_intra_slice_tag", "mode": "Zero"}]
-    tree = held.piece[0].axis == axis
+    ops = [*_entered(layout, time, held, fold.element), {"op": "vector_init"}]
+    tree = bool(held.piece) and held.piece[0].axis == axis
     piece = [] if tree else list(held.piece)
     after = expression(kept, texts)
-    if positions(held.piece) <= narrow:
+    if inside == 1 and spread > 1 and not _is_padded(layout, axis):
+        fn = "Add" if wrapping else fn  # straight to the Inter-Slice Reducer
+    elif positions(held.piece) <= narrow:
+        ops.append({"op": "vector_intra_slice_tag", "mode": "Zero"})
         ops.append({"op": "vector_narrow_trim", "packet": f"[{flit}] = {narrow}"})
         packet = f"1 # {narrow}" if tree else f"[{flit}] = {narrow}"
         ops.append({"op": "vector_intra_slice_reduce", "axis": axis.upper(), "time": after, "packet": packet, "fn": fn})
@@ -218,17 +256,17 @@ def _reduction(layout: Layout, held: Stored, behind: list[EpiloguePass], target:
         inner = held.piece[0].inner(narrow)
         halves = [held.piece[0].outer(held.piece[0].extent // narrow)]
         split, packet = expression([*time, *halves], texts), expression([inner], texts)
+        ops.append({"op": "vector_intra_slice_tag", "mode": "Zero"})
         ops.append({"op": "vector_narrow_split", "time": split, "packet": packet})
         reduced = expression([*kept, *halves], texts)
         ops.append({"op": "vector_intra_slice_reduce", "axis": axis.upper(), "time": reduced, "packet": packet, "fn": fn})
         ops.append({"op": "vector_widen_concat", "time": after, "packet": flit})
     for plan in behind:
         ops += [c.raw for c in plan.calls]
-    spread = positions(d for d in layout.slices if d.axis == axis)
-    slices = layout.slices
+    slices = held.slices
     if spread > 1:
-        slices = tuple(Digit("", 1, d.extent) if d.axis == axis else d for d in slices)
+        slices = tuple(Digit("", 1, d.extent) if d.axis and layout.roles[d.axis] == K else d for d in slices)
         ops.append({"op": "vector_inter_slice_reduce", "slice": expression(slices, texts), "time": after, "fn": fn})
     ops.append({"op": "vector_final"})
-    commits, stored = committed(layout, kept, piece, target)
+    commits, stored = committed(layout, kept, piece, fold.target)
     return [*ops, *commits], replace(stored, slices=slices)
