@@ -45,11 +45,6 @@ class Ring:
     is_partial: bool = False
     cut: Cut | None = None
 
-    @property
-    def span(self) -> int:
-        """Neighbouring slices that the switch joins (SWITCH-009)."""
-        return self.size * positions(self.inside)
-
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -75,28 +70,24 @@ class Route:
 
 @lru_cache(maxsize=16_384)
 def rings_of(slices: tuple[Digit, ...], own: tuple[str, ...], sizes: tuple[tuple[str, int], ...]) -> tuple[Ring, ...]:
-    """Every ring for an operand with axes `own`, by size; of one size the innermost, and one that ends between digits before a partial one.
+    """Every ring for an operand with axes `own`, by size; of one size the innermost, whose switch passes fewest flits (SWITCH-018).
 
     Args:
         slices: Slice level, outermost first.
         sizes: axes that may be cut, with their sizes; an axis is cut where both parts have whole positions.
     """
     found: dict[int, Ring] = {}
-    for partial in (False, True):
-        for end in range(len(slices), 0, -1):
-            first, size = end, 1
-            while first and slices[first - 1].axis not in own:
-                first -= 1
-                digit = slices[first]
-                if not partial:
-                    ring = Ring(size * digit.extent, slices[:first], slices[end:])
-                    found.setdefault(ring.size, ring)
-                else:
-                    for part in _inner_parts(digit, dict(sizes)):
-                        cut = Cut(digit.axis, digit.stride * part) if digit.axis else None
-                        outside = (*slices[:first], digit.outer(digit.extent // part))
-                        found.setdefault(size * part, Ring(size * part, outside, slices[end:], True, cut))
-                size *= digit.extent
+    for end in range(len(slices), 0, -1):
+        first, size = end, 1
+        while first and slices[first - 1].axis not in own:
+            first -= 1
+            digit = slices[first]
+            for part in _inner_parts(digit, dict(sizes)):
+                cut = Cut(digit.axis, digit.stride * part) if digit.axis else None
+                outside = (*slices[:first], digit.outer(digit.extent // part))
+                found.setdefault(size * part, Ring(size * part, outside, slices[end:], True, cut))
+            size *= digit.extent
+            found.setdefault(size, Ring(size, slices[:first], slices[end:]))
     return tuple(sorted(found.values(), key=lambda r: r.size))
 
 
