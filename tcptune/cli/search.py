@@ -127,6 +127,8 @@ def print_summary(result: SearchResult, folder: Path) -> None:
         rows.append(("default", f"{result.default.makespan:,} cycles ({result.what_default}): {speedup:.1f} times slower"))
     verdict = "passed" if result.oracle.passed else "FAILED"
     rows.append(("oracle", f"{verdict}, {result.oracle.cases} runs, {result.oracle.undefined_reads} undefined cells"))
+    if result.oracle.what != "the kernel":
+        rows.append(("oracle ran", result.oracle.what))
     fates = result.fates
     rows.append(
         ("candidates", f"{fates.scheduled} scheduled, {fates.pruned} pruned, {fates.duplicates} duplicates, {fates.rejected} rejected")
