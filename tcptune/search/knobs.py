@@ -15,6 +15,7 @@ from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
 from tcptune.ir.workload import K, Workload
 from tcptune.model.hardware import RNGD
+from tcptune.solver.epilogue_pricing import EpiloguePart, epilogue_parts
 from tcptune.solver.pricing import (
     FixedCosts,
     Terms,
@@ -89,6 +90,22 @@ class Floor:
     load: tuple[float, float] = (0.0, 0.0)
     contraction: float = 0.0
     store: float = 0.0
+    epilogue: tuple[EpiloguePart, ...] = ()
+
+    @property
+    def fused(self) -> tuple[EpiloguePart, ...]:
+        """The part of the epilogue in the contraction's pass, if any."""
+        return tuple(part for part in self.epilogue if not part.cycles)
+
+    @property
+    def fused_loads(self) -> int:
+        """Loads that the contraction waits for beside those of its operands."""
+        return sum(load for part in self.fused for load, _ in part.operands)
+
+    @property
+    def behind(self) -> int:
+        """Passes between the contraction and the gather or the store."""
+        return sum(part.cycles for part in self.epilogue)
 
 
 _NO_FLOOR = Floor()
@@ -150,11 +167,10 @@ def _best_of_order(base: Candidate, fixed: FixedCosts, profile: str, below: int,
     w, x = layout.stationary, layout.stream
     frame = fixed.start + fixed.sync
     allowed = below - frame - max(floor.contraction, fixed.contraction_pass) - floor.store
-    stationary = _routes(base, w, fixed, profile, allowed, floor.load[x])
-    streams = _routes(base, x, fixed, profile, allowed, floor.load[w]) if stationary else []
-    pairs = sorted(
-        ((_front(a, b), a, b) for b in streams for a in [min(stationary, key=lambda a: _front(a, b))]), key=lambda t: (t[0], t[2].load)
-    )
+    other = floor.fused_loads + floor.behind
+    stationary = _routes(base, w, fixed, profile, allowed, floor.load[x] + other)
+    streams = _routes(base, x, fixed, profile, allowed, floor.load[w] + other) if stationary else []
+    pairs = _pairs(stationary, streams, floor)
     if not pairs or pairs[0][0] >= allowed:
         return None
     finishes = _finishes(base, fixed, profile, below - frame - pairs[0][0], floor)
@@ -167,31 +183,45 @@ def _best_of_order(base: Candidate, fixed: FixedCosts, profile: str, below: int,
             if frame + front + floor.contraction + finish.stored >= limit:
                 continue
             knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
-            terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed)
+            terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed, profile)
             if terms is not None and terms.makespan < limit:
                 limit = terms.makespan
                 best = Priced(knobs, terms)
     return best
 
 
-def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed: FixedCosts) -> Terms | None:
-    """Terms of a whole setting, None if its parts do not fit together (accumulator slots, transpose)."""
+def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed: FixedCosts, profile: str) -> Terms | None:
+    """Terms of a whole setting, None if its parts do not fit together (accumulator slots, transpose, loads of an epilogue)."""
     needed, available = slots(layout)
     if needed > available:
         return None
     try:
         stored_result(layout)
+        epilogue = epilogue_parts(layout, fixed, profile)
     except RuleViolation:
         return None
     contraction = contraction_cycles(layout, fixed)
     return Terms(
         fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync, a.context == "main",
-        finish.exchange, finish.addition,
+        finish.exchange, finish.addition, epilogue,
     )  # fmt: skip
 
 
-def _front(a: _Route, b: _Route) -> int:
-    return Terms(0, a.load, b.load, a.copy, b.copy, a.staging, 0, 0, 0, 0, a.context == "main").front
+def _pairs(stationary: list[_Route], streams: list[_Route], floor: Floor) -> list[tuple[int, _Route, _Route]]:
+    """Pairs of routes with the cycles that they and the passes of an epilogue take at least, fewest first.
+
+    Of the stationary operand's routes only the best for a stream counts, except beside loads of an epilogue, which may hide its staging.
+    """
+    if floor.epilogue:
+        found = [(_front(a, b, floor), a, b) for b in streams for a in stationary]
+    else:
+        found = [(_front(a, b, floor), a, b) for b in streams for a in [min(stationary, key=lambda a: _front(a, b, floor))]]
+    return sorted(found, key=lambda pair: (pair[0], pair[2].load))
+
+
+def _front(a: _Route, b: _Route, floor: Floor) -> int:
+    terms = Terms(0, a.load, b.load, a.copy, b.copy, a.staging, 0, 0, 0, 0, a.context == "main", epilogue=floor.fused)
+    return terms.computed + floor.behind
 
 
 def _routed(knobs: Knobs, index: int, route: _Route) -> Knobs:
@@ -218,7 +248,8 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
         try:
             copy = relayout_cycles(trial, index, fixed)
             stagings = _stagings(trial, fixed) if staged else [(0, "sub")]
-            if staged and all(any(_costs_no_more(r, floor, copy, s, c) for _, r in found) for s, c in stagings):
+            alike = ("sub",) if not base.workload.epilogue else ()
+            if staged and all(any(_costs_no_more(r, floor, copy, s, (c, *alike)) for _, r in found) for s, c in stagings):
                 continue
             load = load_cycles(trial, index, profile)
         except RuleViolation:
@@ -230,16 +261,20 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
     return [route for _, route in sorted(found, key=lambda entry: entry[0])]
 
 
-def _costs_no_more(route: _Route, load_floor: float, copy: int, staging: int, context: str) -> bool:
-    """Whether `route` is no worse than one with these costs, whose load takes at least `load_floor`; staging on Main may delay a copy."""
-    return route.load <= load_floor and route.copy <= copy and route.staging <= staging and route.context in ("sub", context)
+def _costs_no_more(route: _Route, load_floor: float, copy: int, staging: int, contexts: tuple[str, ...]) -> bool:
+    """Whether `route` is no worse than one with these costs, whose load takes at least `load_floor`.
+
+    `contexts`: where its staging may run, which on Main may delay a copy, and on Sub the operands of an epilogue.
+    """
+    return route.load <= load_floor and route.copy <= copy and route.staging <= staging and route.context in contexts
 
 
 def _stagings(layout: Layout, fixed: FixedCosts) -> list[tuple[int, str]]:
-    """Cycles of staging on Sub, and on Main where that, fetching a flit a cycle, is faster."""
+    """Cycles of staging on Sub, and on Main where that, fetching a flit a cycle, is faster, or Sub has operands of an epilogue to stage."""
     candidate = layout.candidate
     cycles = {c: staging_cycles(Layout(replace(candidate, knobs=replace(candidate.knobs, staging=c))), fixed) for c in ("sub", "main")}
-    return [(cycles[c], c) for c in ("sub", "main") if c == "sub" or cycles["main"] < cycles["sub"]]
+    both = bool(candidate.workload.epilogue)
+    return [(cycles[c], c) for c in ("sub", "main") if c == "sub" or both or cycles["main"] < cycles["sub"]]
 
 
 def _finishes(base: Candidate, fixed: FixedCosts, profile: str, allowed: float = math.inf, floor: Floor = _NO_FLOOR) -> list[_Finish]:
@@ -343,7 +378,7 @@ def least_setting(
         if refused.get((a, b), 0) == REFUSALS:
             continue
         knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
-        terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed)
+        terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed, profile)
         if terms is None or (found := cost(terms)) >= below:
             continue
         if is_legal(knobs):

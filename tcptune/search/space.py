@@ -127,7 +127,8 @@ class Space:
     def floor(self, entry: int) -> Floor:
         bounds, row = self.bounds[self._order[1][entry]], int(self._order[2][entry])
         loads = (float(bounds.loads[0][row]), float(bounds.loads[1][row]))
-        return Floor(loads, float(bounds.contraction[row]), float(bounds.store[row]))
+        epilogue = tuple(part.of(row) for part in bounds.epilogue)
+        return Floor(loads, float(bounds.contraction[row]), float(bounds.store[row]), epilogue)
 
     def ranked(self, entry: int, below: int, keep: int) -> list[Priced]:
         """The cheapest knob settings of one placement that cost less than `below`, at most `keep`."""
