@@ -111,6 +111,10 @@ class Search(ABC):
     def _bound(self) -> int:
         """Lower bound of every plan of the space, given what was tried; in cycles."""
 
+    def _own_bound(self, candidate: Candidate) -> int:
+        """Lower bound of every plan with the placement of a candidate, in cycles."""
+        return self._bound()
+
     @abstractmethod
     def _proven(self) -> bool:
         """Whether nothing in the space beats the best."""
@@ -257,7 +261,7 @@ class Search(ABC):
         compiled = self._compiled(candidate, self.workload.kernel_name)
         return Plan(
             compiled.makespan,
-            min(self._bound(), compiled.makespan),
+            min(self._own_bound(candidate), compiled.makespan),
             candidate.to_json()["placement"],
             self._knobs(candidate),
             self._terms(candidate, compiled),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import WorkError
-from tcptune.ir.candidate import Knobs
+from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.placement import Placement
 from tcptune.ir.types import DType
 from tcptune.ir.workload import Workload
@@ -18,10 +18,10 @@ from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import profile as profile_named
 from tcptune.search.deadline import Deadline
 from tcptune.search.knobs import Floor, Priced, ranked_knobs
-from tcptune.solver.bounds import Bounds, table_bounds, transfer_floor
+from tcptune.solver.bounds import Bounds, placement_bound, table_bounds, transfer_floor
 from tcptune.solver.placement import PlacementModel
 from tcptune.solver.pricing import FixedCosts
-from tcptune.solver.tables import PlacementTable, families, placement_table
+from tcptune.solver.tables import Family, PlacementTable, families, placement_table
 
 Ints = npt.NDArray[np.int64]
 
@@ -98,6 +98,11 @@ class Space:
     def bound(self, entry: int) -> int:
         """Lower bound of every plan of one placement, in cycles."""
         return int(self._order[0][entry])
+
+    def own_bound(self, candidate: Candidate) -> int:
+        """Lower bound of every plan with the placement of a candidate and the family of its knobs, in cycles."""
+        family = Family(self.workload, candidate.knobs.stationary, candidate.knobs.relayout)
+        return placement_bound(family, candidate.placement, self.fixed, profile_named(self.profile).dma)
 
     @cached_property
     def lower_bound(self) -> int:

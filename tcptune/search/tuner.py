@@ -159,6 +159,9 @@ class Tuner(Search):
 
     # result
 
+    def _own_bound(self, candidate: Candidate) -> int:
+        return self.space.own_bound(candidate)
+
     def _terms(self, candidate: Candidate, compiled: Compiled) -> dict[str, int]:
         return price(Layout(candidate), self.space.fixed, self.options.profile).to_json()
 

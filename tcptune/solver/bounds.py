@@ -23,13 +23,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.exec.lowering.fused_epilogue import operand_dtype
+from tcptune.ir.placement import Placement
 from tcptune.ir.workload import K
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
 from tcptune.solver.epilogue_pricing import EpiloguePart, passes_of
 from tcptune.solver.fixed_costs import FixedCosts
 from tcptune.solver.store_bounds import result_store_bound
-from tcptune.solver.tables import Ints, PlacementTable
+from tcptune.solver.tables import Family, Ints, PlacementTable
 from tcptune.solver.transfer_bounds import Traffic, cluster_shares, load_bound, run_bytes, summed
 
 Floats = npt.NDArray[np.float64]
@@ -93,6 +94,13 @@ def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) ->
             ring *= 2
     total = np.floor(np.minimum.reduce(options)).astype(np.int64)
     return Bounds((least[0], least[1]), _with_sums(table, fixed, timing, streaming.steps(one)), store, total, epilogue)
+
+
+def placement_bound(family: Family, placement: Placement, fixed: FixedCosts, timing: DmaTiming) -> int:
+    """Bound of every plan of one placement, in or out of a table; in cycles."""
+    axes = family.workload.axes
+    one = PlacementTable(family, axes, tuple((placement.of(a),) for a in axes), np.zeros((1, len(axes)), dtype=np.int64))
+    return int(table_bounds(one, fixed, timing).total[0])
 
 
 def _front_bound(load_w: Floats, load_x: Floats, copy_w: Floats, copy_x: Floats, staging: Floats) -> Floats:
