@@ -14,6 +14,9 @@ from tcptune.ir.schedule import RESOURCES, Lifetime, Operation, Schedule
 
 SCHEMA = "tcptune/schedule-analysis/1"
 _UNNAMED = re.compile(r"T\d+\Z")
+_PLACE = re.compile(r"--> (.+?):\d+:\d+")
+_INSERTED = "ExplicitSync"
+"""Ids of syncs that the vendor's compiler inserts begin so; the number behind it is the operation before."""
 _SOURCE_CHARACTERS = 60
 _REASONS = {
     "data": "data of {blocker}",
@@ -128,17 +131,27 @@ def _lifetime_json(life: Lifetime) -> dict[str, Any]:
 
 
 def named(schedule: Schedule) -> Schedule:
-    """Operations called by what they write instead of by their number in a file; where nothing is named, number and kind stay."""
+    """Operations called by what they write instead of by their number in a file, so that those of two schedules align."""
     taken: dict[str, int] = {}
     names: list[str] = []
     for operation in schedule.operations:
-        written = next((name for name in operation.writes if not _UNNAMED.match(name)), "")
-        name = operation.id if not operation.id.isdigit() else written or operation.kind
+        name = _name(operation)
         taken[name] = taken.get(name, 0) + 1
         names.append(name if taken[name] == 1 else f"{name} ({taken[name]})")
     new = dict(zip((o.id for o in schedule.operations), names, strict=True))
     pairs = zip(schedule.operations, names, strict=True)
     return replace(schedule, operations=tuple(replace(o, id=name, blocker=new.get(o.blocker, "")) for o, name in pairs))
+
+
+def _name(operation: Operation) -> str:
+    """The id, if it is a name; else what it writes or, where that has no name (HBM in the vendor's files), its kind and what it reads."""
+    place = _PLACE.match(operation.description)
+    if operation.id.startswith(_INSERTED):
+        return place.group(1) if place else _INSERTED
+    if not operation.id.isdigit():
+        return operation.id
+    written, read = (next((n for n in names if not _UNNAMED.match(n)), "") for names in (operation.writes, operation.reads))
+    return written or (f"{operation.kind} of {read}" if read else operation.kind)
 
 
 def source_line(operation: Operation) -> str:

@@ -68,9 +68,11 @@ def test_operations_of_a_file_are_called_by_what_they_write():
         (
             Operation("0", "DmaLoad", (DMA,), 0, 10, "--> k.rs:3:5\n\na\n    .to_dm()", writes=("a_dm",)),
             Operation("1", "DmaLoad", (DMA,), 10, 20, writes=("a_dm",), blocker="0"),
-            Operation("2", "DmaStore", (DMA,), 20, 30, writes=("T1000",)),
+            Operation("2", "DmaStore", (DMA,), 20, 30, reads=("a_dm",), writes=("T1000",)),
+            Operation("3", "DmaStore", (DMA,), 30, 40, writes=("T1001",)),
+            Operation("ExplicitSync(3)", "Core", (CORE,), 40, 50),
         )
     )
-    assert [o.id for o in named(numbered).operations] == ["a_dm", "a_dm (2)", "DmaStore"]
+    assert [o.id for o in named(numbered).operations] == ["a_dm", "a_dm (2)", "DmaStore of a_dm", "DmaStore", "ExplicitSync"]
     assert named(numbered).operations[1].blocker == "a_dm"
     assert source_line(numbered.operations[0]) == "k.rs:3:5 a .to_dm()"
