@@ -118,7 +118,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
         _check_cast(stream.dtype, op, env)
         return _converted(stream, op, "FetchCast", StageCost(latency_cycles=env.hw.fetch_cast_latency_cycles[1]), env)
     assert isinstance(op, FetchZeroPointSub)
-    _check_zero_point(stream.dtype, op)
+    _check_zero_point(stream, op)
     return _converted(stream, op, "FetchZeroPointSub", StageCost(), env)
 
 
@@ -165,10 +165,13 @@ def _check_sub_read(source: DType, op: FetchCast, env: ChainEnv) -> None:
         )
 
 
-def _check_zero_point(source: DType, op: FetchZeroPointSub) -> None:
+def _check_zero_point(stream: StreamType, op: FetchZeroPointSub) -> None:
+    """The conversion and the range; no earlier stage leaves a type that has a zero point, so behind one the order is at fault as well."""
+    source = stream.dtype
     target = ZERO_POINTS.get(source.name)
     if op.dtype.name != target:
-        raise _refuse_type("FA-011", op, source, op.dtype, (target,) if target else ())
+        also = ("FA-001",) if stream.position in ("FetchTableLookup", "FetchCast") else ()
+        raise _refuse_type("FA-011", op, source, op.dtype, (target,) if target else (), also)
     low, high = numerics.integer_range(source)
     if not isinstance(op.zero_point, int) or isinstance(op.zero_point, bool) or not low <= op.zero_point <= high:
         raise RuleViolation(
