@@ -65,3 +65,12 @@ def test_a_wrong_cell_fails(case_id, path, value):
     result = run_case(case)
     assert result.outcome == "failed"
     assert "crash" not in result.why
+
+
+@pytest.mark.parametrize(("case_id", "wrong"), [("sequencer.nine-entries", 8), ("sequencer.iteration-65537", [[65537, 16], [32, 1]])])
+def test_the_entries_of_a_refused_configuration_are_compared(case_id, wrong):
+    cases = {case["id"]: case for case in load_cases(FILE.with_name("mapping_and_streams.json"))}
+    case = deepcopy(cases[case_id])
+    assert run_case(case).outcome == "passed"
+    case["expect"]["entries"] = wrong
+    assert run_case(case).outcome == "failed"

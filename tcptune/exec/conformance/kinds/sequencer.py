@@ -28,6 +28,8 @@ def run(case: Case) -> None:
         found, extra = _derive(case)
     except (RuleViolation, ParseError) as refusal:
         expect_refusal(refusal, expect)
+        if "entries" in expect:
+            _compare_refused(case, expect)
         return
     if expect.get("verdict", "accept") != "accept":
         raise Mismatch(f"accepted as {found.config}, expected refusal by {expect['rule']}")
@@ -44,6 +46,17 @@ def run(case: Case) -> None:
             if key not in facts:
                 raise Mismatch(f"no derived number {key!r}")
             expect_equal(key, facts[key], want)
+
+
+def _compare_refused(case: Case, expect: dict[str, Any]) -> None:
+    """Entries of a configuration that breaks a limit: as a list, or their number."""
+    axes = Axes(case["axes"])
+    derive = derive_write if case["direction"] == "write" else derive_read
+    config = derive(*(axes.mapping(case[k]) for k in ("buf", "time", "packet"))).config
+    for name, entries in (("entries", config.entries), ("merged_entries", config.merged)):
+        if name in expect:
+            counted = isinstance(expect[name], int)
+            expect_equal(name, len(entries) if counted else [[e.size, e.stride] for e in entries], expect[name])
 
 
 def _derive(case: Case) -> tuple[Derivation, dict[str, Any]]:
