@@ -80,15 +80,16 @@ def drawn(number: int, seed: int) -> tuple[int, Candidate]:
 def test_a_plan_costs_its_price_and_no_less_than_its_bound(number, seed):
     entry, candidate = drawn(number, seed)
     try:
-        kernel = lower(candidate)
-        makespan = compile_kernel(kernel).makespan
+        compiled = compile_kernel(lower(candidate))
     except RuleViolation:
         assume(False)
     terms = price(Layout(candidate), FixedCosts.of("vendor"))
-    assert makespan >= terms.makespan
-    if not any(candidate.knobs.relayout):  # copies may also hold the DMA engine (SCHED-005)
-        assert makespan == terms.makespan
-    assert makespan >= space(number)[0].bound(entry)
+    assert compiled.makespan >= terms.makespan
+    if not any(
+        {"MainContext", "DmaEngine"} <= set(o.contexts) for o in compiled.schedule.operations
+    ):  # a pass that starves DMAs (SCHED-005)
+        assert compiled.makespan == terms.makespan
+    assert compiled.makespan >= space(number)[0].bound(entry)
 
 
 @pytest.mark.parametrize("slice_sum", ["gather", "transfer"])
