@@ -12,17 +12,61 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tcptune.api import Axes, SearchResult, Workload, axes, einsum, tune
+    from tcptune.api import (
+        Analysis,
+        Axes,
+        Compiled,
+        InputError,
+        Kernel,
+        KernelBuilder,
+        RuleViolation,
+        Schedule,
+        SearchResult,
+        TcptuneError,
+        Verification,
+        WorkError,
+        Workload,
+        analyse,
+        axes,
+        check_kernel,
+        compile_kernel,
+        einsum,
+        load_kernel,
+        rule,
+        tune,
+        verify,
+    )
 
 __version__ = "0.1.0"
 
-_API = ("Axes", "SearchResult", "Workload", "axes", "einsum", "tune")
-
-__all__ = ["Axes", "SearchResult", "Workload", "axes", "einsum", "tune"]
+__all__ = [
+    "Analysis",
+    "Axes",
+    "Compiled",
+    "InputError",
+    "Kernel",
+    "KernelBuilder",
+    "RuleViolation",
+    "Schedule",
+    "SearchResult",
+    "TcptuneError",
+    "Verification",
+    "WorkError",
+    "Workload",
+    "analyse",
+    "axes",
+    "check_kernel",
+    "compile_kernel",
+    "einsum",
+    "load_kernel",
+    "rule",
+    "tune",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _API:
+    if name in __all__:
         from tcptune import api
 
         return getattr(api, name)
@@ -30,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_API])
+    return sorted({*globals(), *__all__})

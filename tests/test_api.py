@@ -120,3 +120,28 @@ def test_objects_show_themselves_in_one_short_line():
         assert "\n" not in repr(shown)
     assert repr(RELU) == "<Workload i->i, i=64, bf16, relu>"
     assert "inputs a, b" in repr(result.kernel)
+
+
+def test_every_public_name_is_there_and_the_package_loads_it_on_first_use():
+    from tcptune import api
+
+    assert sorted(tt.__all__) == sorted(api.__all__)
+    for name in tt.__all__:
+        assert getattr(tt, name) is getattr(api, name)
+        assert name in dir(tt)
+    with pytest.raises(AttributeError):
+        tt.no_such_name  # noqa: B018  # the access is what is tested
+
+
+def test_a_kernel_by_hand_is_loaded_verified_and_analysed(tmp_path):
+    kernel = "kernel copy\naxes A=256\nchips 1\ninput x: Hbm i8 chip=[1] element=[A]\ny = to_hbm(x, chip=[1], element=[A])\noutput y\n"
+    (tmp_path / "copy.visa").write_text(kernel)
+    loaded = tt.load_kernel(tmp_path / "copy.visa")
+    assert loaded == tt.load_kernel(str(tmp_path / "copy.visa")) == tt.Kernel.from_text(kernel)
+    with pytest.raises(tt.InputError):
+        tt.verify(loaded)  # it has no oracle
+    with pytest.raises(tt.InputError):
+        tt.load_kernel(tmp_path / "missing.visa")
+    result = tt.tune(tt.einsum("i->i", i=2048, dtype="i32", epilogue="add 1"), trials=2)
+    assert tt.verify(result.kernel).passed
+    assert tt.analyse(tt.compile_kernel(result.kernel).schedule).makespan == result.makespan

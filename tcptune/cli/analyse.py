@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tcptune.cli.kernel_file import load_checked
 from tcptune.cli.output import print_document, text_console
 from tcptune.exec.compile import compile_checked
+from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.scheduling.schedule_forms import schedules_of
 from tcptune.ir.files import read_json
 from tcptune.ir.schedule import Schedule

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tcptune.cli.kernel_file import load_checked
 from tcptune.cli.output import print_document, text_console
 from tcptune.errors import InputError, WorkError
+from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.published_rows import Skipped, price_row
 from tcptune.exec.scheduling.schedule_forms import rows_of_schedules
 from tcptune.exec.validate import error_summary

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tcptune.cli.kernel_file import load_checked
 from tcptune.cli.output import print_document
+from tcptune.exec.kernel_file import load_checked
 from tcptune.reports.rust.project import write_project
 
 

@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 
 from tcptune.cli import stream_functions
-from tcptune.cli.kernel_file import load_checked
 from tcptune.cli.output import print_document, text_console
 from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_checked
+from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.running.fill import SEED, declared_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
