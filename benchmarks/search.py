@@ -15,10 +15,11 @@ from statistics import median
 from time import perf_counter
 
 from tcptune.exec.lowering.layout import Layout
+from tcptune.exec.lowering.routes import route_choices
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tune
-from tcptune.search.knobs import gather_choices, ring_choices, slice_orders
+from tcptune.search.knobs import gather_choices, slice_orders, sum_choices
 from tcptune.search.parallel import Workers, evaluate
 from tcptune.search.space import Space
 
@@ -43,10 +44,12 @@ def random_candidate(space: Space, rng: random.Random) -> Candidate:
     base = Candidate(space.workload, placement, replace(start, slice_order=rng.choice(slice_orders(placement, space.workload.output))))
     layout = Layout(base)
     gather, ring = rng.choice(gather_choices(layout))
+    slice_sum, cluster_sum = rng.choice(sum_choices(layout))
+    (ring_a, spread_a), (ring_b, spread_b) = (rng.choice(route_choices(layout, index)) for index in (0, 1))
     knobs = replace(
         base.knobs,
-        rings=(rng.choice(ring_choices(layout, 0)), rng.choice(ring_choices(layout, 1))),
-        spread=(rng.choice(("outer", "inner")), rng.choice(("outer", "inner"))),
+        rings=(ring_a, ring_b),
+        spread=(spread_a, spread_b),
         refetch=rng.random() < 0.5,
         k_inner=rng.random() < 0.5,
         lane_mode=rng.choice(("Interleaved", "Sequential")),
@@ -55,6 +58,8 @@ def random_candidate(space: Space, rng: random.Random) -> Candidate:
         staging=rng.choice(("sub", "main")),
         gather=gather,
         gather_ring=ring,
+        slice_sum=slice_sum,
+        cluster_sum=cluster_sum,
     )
     return replace(base, knobs=knobs)
 
