@@ -17,6 +17,7 @@ from tcptune.search.space import Space
 from tcptune.search.tiled.tuner import TiledTuner
 from tcptune.search.tuner import Tuner
 from tcptune.search.vector_search import VectorTuner
+from tcptune.solver.tables import families, placement_table
 
 ONE_PASS_PRODUCTS = 1 << 27
 """Products of a contraction that is searched in one pass: above, tiles win more by overlap than their transfers cost in startups."""
@@ -48,10 +49,10 @@ def is_large(workload: Workload) -> bool:
 def fits_one_pass(workload: Workload) -> bool:
     """Whether some placement holds a whole contraction in the memories at once."""
     try:
-        Space(workload).prepare()
+        Space(workload).require_room()
     except WorkError:
         return False
-    return True
+    return any(placement_table(family).rows for family in families(workload))
 
 
 def tune(workload: Workload, **options: Any) -> SearchResult:

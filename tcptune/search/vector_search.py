@@ -90,7 +90,8 @@ class VectorTuner(Search):
     # result
 
     def _knobs(self, candidate: Candidate) -> dict[str, object]:
-        return {"slice_order": list(candidate.knobs.slice_order)}
+        two = len(self.workload.inputs) == 2
+        return {**({"stationary": candidate.knobs.stationary} if two else {}), "slice_order": list(candidate.knobs.slice_order)}
 
     def _terms(self, candidate: Candidate, compiled: Compiled) -> dict[str, int]:
         operations = [o for o in compiled.schedule.operations if CORE not in o.contexts]
@@ -104,5 +105,5 @@ class VectorTuner(Search):
         for axis in default_candidate(self.workload).placement.axes:
             if best.placement.of(axis.axis) != axis:
                 axes = tuple(axis if own.axis == axis.axis else own for own in best.placement.axes)
-                found[f"placement of {axis.axis}"] = candidate_of(self.workload, axes)
+                found[f"placement of {axis.axis}"] = candidate_of(self.workload, axes, best.knobs.stationary)
         return found

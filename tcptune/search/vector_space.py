@@ -61,8 +61,16 @@ def candidates_of(workload: Workload, deadline: Deadline = Deadline()) -> list[C
     found = []
     for chosen in _combined(options, RNGD.clusters_per_chip, RNGD.slices_per_cluster):
         deadline.check()
-        found.append(candidate_of(workload, chosen))
+        found += [candidate_of(workload, chosen, stationary) for stationary in _waiting(workload)]
     return sorted(found, key=lambda c: _guess(workload, c.placement))
+
+
+def _waiting(workload: Workload) -> list[int]:
+    """Inputs that may wait in the register file, the second one first: those with the stream's innermost axis innermost, or without it."""
+    if len(workload.inputs) == 1:
+        return [Knobs().stationary]
+    found = [n for n in (1, 0) if workload.inputs[1 - n][-1] not in workload.inputs[n][:-1]]
+    return found or [Knobs().stationary]
 
 
 def _combined(options: list[list[AxisPlacement]], clusters: int, slices: int) -> Iterator[tuple[AxisPlacement, ...]]:
@@ -88,10 +96,10 @@ def default_candidate(workload: Workload) -> Candidate:
         first = False
         slices = min(RNGD.slices_per_cluster, 1 << max(0, size - 1).bit_length())
         placements.append(_placed(workload, axis, 1, slices))
-    return candidate_of(workload, tuple(placements))
+    return candidate_of(workload, tuple(placements), _waiting(workload)[0])
 
 
-def candidate_of(workload: Workload, axes: tuple[AxisPlacement, ...]) -> Candidate:
+def candidate_of(workload: Workload, axes: tuple[AxisPlacement, ...], stationary: int = Knobs().stationary) -> Candidate:
     """The candidate of a placement of all axes: what is kept outermost in Slice, idle slices before summed axes, else behind all."""
     roles = workload.roles()
     live = math.prod(a.slice for a in axes)
@@ -99,7 +107,7 @@ def candidate_of(workload: Workload, axes: tuple[AxisPlacement, ...]) -> Candida
     summed = [a.axis for a in axes if a.slice > 1 and roles[a.axis] == K]
     filler = [FILLER] if live < RNGD.slices_per_cluster else []
     order = [*filler, *kept, *summed] if summed else [*kept, *filler]
-    return Candidate(workload, Placement(axes), Knobs(slice_order=tuple(order)))
+    return Candidate(workload, Placement(axes), Knobs(stationary, tuple(order)))
 
 
 def _axis_options(workload: Workload, axis: str, summed: bool) -> Iterator[AxisPlacement]:
@@ -116,7 +124,7 @@ def _axis_options(workload: Workload, axis: str, summed: bool) -> Iterator[AxisP
 def _placed(workload: Workload, axis: str, cluster: int, slices: int) -> AxisPlacement:
     """The axis cut into equal parts; the innermost one in whole words of 8 bytes."""
     part = -(-workload.size(axis) // (cluster * slices))
-    unit = _word_elements(workload) if axis == workload.inputs[0][-1] else 1
+    unit = _word_elements(workload) if axis in {inputs[-1] for inputs in workload.inputs} else 1
     return AxisPlacement(axis, cluster, slices, time=-(-part // unit) * unit)
 
 

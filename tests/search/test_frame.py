@@ -79,7 +79,7 @@ def test_the_limit_ends_the_building_of_tables(monkeypatch, clock):
         return real(family)
 
     monkeypatch.setattr(space, "placement_table", slow)
-    result = tune(workload, time_limit=5)
+    result = tuner_for(workload, time_limit=5).run()
     assert result.stopped == "time"
     assert len(built) == 2 < len(space.families(workload))
     assert result.makespan == result.default.makespan

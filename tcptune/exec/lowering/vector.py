@@ -13,6 +13,7 @@ from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.epilogue import EpiloguePass, pass_ops, plan_epilogue
 from tcptune.exec.lowering.fused_epilogue import named, operand_dtype, oracle_stages, stage_operand
 from tcptune.exec.lowering.layout import Layout, hbm_input, store_step
+from tcptune.exec.lowering.lower import INPUT_NAMES
 from tcptune.exec.lowering.result import padded_packet, write_width
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernels.kernel import Kernel
@@ -60,24 +61,8 @@ def lower_vector(candidate: Candidate, name: str = "kernel") -> Kernel:
     held = _loaded(layout)
     steps: Steps = [{"let": "a_dm", "op": "to_dm", "from": INPUT, **place, "element": held.element(texts)}]
     plans = list(plan_epilogue(named(workload), layout.accumulator))
-    source, element = "a_dm", workload.dtype
-    summed = _folding_order(layout)
-    for number, axis in enumerate(summed):
-        last = number == len(summed) - 1
-        behind = _behind_reduction(layout, plans) if last else []
-        final = last and len(plans) == len(behind)
-        steps += _operands(layout, behind, _result_time(layout), [], layout.slices)
-        fold = _Fold(axis, element, workload.out_dtype if final else layout.accumulator, last)
-        ops, held = _reduction(layout, fold, held, behind)
-        folded = "r0" if last else f"sum_{axis}"
-        steps.append({"let": folded, "context": "main", "begin": source, "ops": ops})
-        source, element, plans = folded, layout.accumulator, plans[len(behind) :]
-    for number, plan in enumerate(plans, 1):
-        target = workload.out_dtype if number == len(plans) else layout.accumulator
-        steps += _operands(layout, [plan], list(held.rest), list(held.piece), held.slices)
-        ops, held = _elementwise(layout, held, plan, element, target)
-        steps.append({"let": f"r{number}", "context": "main", "begin": source, "ops": ops})
-        source, element = f"r{number}", layout.accumulator
+    following, source = passes(layout, held, plans, "a_dm")
+    steps += following
     steps.append(store_step(workload, source))
     return Kernel.from_json(
         {
@@ -91,6 +76,34 @@ def lower_vector(candidate: Candidate, name: str = "kernel") -> Kernel:
             "tolerance": {"form": "sum", "rel": 0, "abs": 0} if workload.dtype.is_float else {"form": "exact", "rel": 0, "abs": 0},
         }
     )
+
+
+def passes(layout: Layout, held: Stored, plans: list[EpiloguePass], source: str, through: Steps | None = None) -> tuple[Steps, str]:
+    """The passes from the loaded input to the result, folds first, then the epilogue; and the name of the result.
+
+    `through` are calls on every element before the first fold.
+    """
+    workload, element = layout.candidate.workload, layout.dtype
+    steps: Steps = []
+    summed = folding_order(layout)
+    for number, axis in enumerate(summed):
+        last = number == len(summed) - 1
+        behind = _behind_reduction(layout, plans) if last else []
+        final = last and len(plans) == len(behind)
+        kept = [[d for d in digits if layout.roles[d.axis] != K] for digits in (held.rest, held.piece)]
+        steps += _operands(layout, behind, kept[0], kept[1], held.slices)
+        fold = _Fold(axis, element, workload.out_dtype if final else layout.accumulator, last, tuple(through or ()) if not number else ())
+        ops, held = _reduction(layout, fold, held, behind)
+        folded = "r0" if last else f"sum_{axis}"
+        steps.append({"let": folded, "context": "main", "begin": source, "ops": ops})
+        source, element, plans = folded, layout.accumulator, plans[len(behind) :]
+    for number, plan in enumerate(plans, 1):
+        target = workload.out_dtype if number == len(plans) else layout.accumulator
+        steps += _operands(layout, [plan], list(held.rest), list(held.piece), held.slices)
+        ops, held = _elementwise(layout, held, plan, element, target)
+        steps.append({"let": f"r{number}", "context": "main", "begin": source, "ops": ops})
+        source, element = f"r{number}", layout.accumulator
+    return steps, source
 
 
 def oracle_head(workload: Workload) -> str:
@@ -123,7 +136,8 @@ def _operands(layout: Layout, plans: list[EpiloguePass], time: list[Digit], live
     for plan in plans:
         for step in plan.operands:
             held = merged([d for d in (*time, *live) if d.axis in step.axes])
-            steps += stage_operand(step, held, slices, layout, axis_texts(layout))
+            element = layout.dtype if step.operand in INPUT_NAMES else None  # an input of the product itself
+            steps += stage_operand(step, held, slices, layout, axis_texts(layout), element)
     return steps
 
 
@@ -184,21 +198,25 @@ def _elementwise(layout: Layout, held: Stored, plan: EpiloguePass, element: DTyp
 
 @dataclass(frozen=True)
 class _Fold:
-    """One pass of a reduction: the axis that it folds inside of slices, the types before and after it, and whether it adds slices up."""
+    """One pass of a reduction: the axis that it folds inside of slices, the types before and after it, and whether it adds slices up.
+
+    `through` are calls on every element before it is folded.
+    """
 
     axis: str
     element: DType
     target: DType
     last: bool
+    through: tuple[dict[str, Any], ...] = ()
 
 
-def _folding_order(layout: Layout) -> list[str]:
-    """Summed axes in the order in which passes fold them inside of slices, one each (ISR-002), the innermost of the input first.
+def folding_order(layout: Layout) -> list[str]:
+    """Summed axes in the order in which passes fold them inside of slices, one each (ISR-002), the innermost of the stream first.
 
     Its tree takes a packet. An axis that fills its slices with one position each needs no pass of its own: the last pass adds up slices,
     over all axes at once; only padding must be replaced by the identity first (ISR-008).
     """
-    summed = [axis for axis in reversed(layout.operand(0)) if layout.roles[axis] == K]
+    summed = [axis for axis in reversed(layout.operand(streamed(layout))) if layout.roles[axis] == K]
     return [axis for axis in summed if layout.in_slice(axis) > 1 or _is_padded(layout, axis)] or summed[:1]
 
 
@@ -206,15 +224,16 @@ def _is_padded(layout: Layout, axis: str) -> bool:
     return layout.candidate.placement.of(axis).padded > layout.candidate.workload.size(axis)
 
 
+def streamed(layout: Layout) -> int:
+    """The input that streams: the only one, or that which does not wait in the register file."""
+    return layout.stream if len(layout.candidate.workload.inputs) == 2 else 0
+
+
 def _behind_reduction(layout: Layout, plans: list[EpiloguePass]) -> list[EpiloguePass]:
     """The first part of the epilogue, if it can follow the last fold in its pass: Clip calls only, and no Inter-Slice Reducer there."""
     spread = any(layout.roles[d.axis] == K for d in layout.slices if d.axis)
     fits = plans and layout.candidate.workload.fuse and not spread and all(c.stage == "Clip" for c in plans[0].calls)
     return plans[:1] if fits else []
-
-
-def _result_time(layout: Layout) -> list[Digit]:
-    return [d for d in layout.block(layout.operand(0)) if layout.roles[d.axis] != K]
 
 
 def _reduction(layout: Layout, fold: _Fold, held: Stored, behind: list[EpiloguePass]) -> tuple[Steps, Stored]:
@@ -243,13 +262,15 @@ def _reduction(layout: Layout, fold: _Fold, held: Stored, behind: list[EpilogueP
     tree = bool(held.piece) and held.piece[0].axis == axis
     piece = [] if tree else list(held.piece)
     after = expression(kept, texts)
-    if inside == 1 and spread > 1 and not _is_padded(layout, axis):
+    slices_only = inside == 1 and spread > 1 and not _is_padded(layout, axis)
+    if slices_only and not fold.through:
         fn = "Add" if wrapping else fn  # straight to the Inter-Slice Reducer
     elif positions(held.piece) <= narrow:
         ops.append({"op": "vector_intra_slice_tag", "mode": "Zero"})
-        ops.append({"op": "vector_narrow_trim", "packet": f"[{flit}] = {narrow}"})
+        ops += [{"op": "vector_narrow_trim", "packet": f"[{flit}] = {narrow}"}, *fold.through]
         packet = f"1 # {narrow}" if tree else f"[{flit}] = {narrow}"
-        ops.append({"op": "vector_intra_slice_reduce", "axis": axis.upper(), "time": after, "packet": packet, "fn": fn})
+        if not slices_only:
+            ops.append({"op": "vector_intra_slice_reduce", "axis": axis.upper(), "time": after, "packet": packet, "fn": fn})
         flit = f"1 # {wide}" if tree else flit
         ops.append({"op": "vector_widen_pad", "packet": flit})
     else:
@@ -257,7 +278,7 @@ def _reduction(layout: Layout, fold: _Fold, held: Stored, behind: list[EpilogueP
         halves = [held.piece[0].outer(held.piece[0].extent // narrow)]
         split, packet = expression([*time, *halves], texts), expression([inner], texts)
         ops.append({"op": "vector_intra_slice_tag", "mode": "Zero"})
-        ops.append({"op": "vector_narrow_split", "time": split, "packet": packet})
+        ops += [{"op": "vector_narrow_split", "time": split, "packet": packet}, *fold.through]
         reduced = expression([*kept, *halves], texts)
         ops.append({"op": "vector_intra_slice_reduce", "axis": axis.upper(), "time": reduced, "packet": packet, "fn": fn})
         ops.append({"op": "vector_widen_concat", "time": after, "packet": flit})
