@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tcptune.errors import RuleViolation
 from tcptune.ir.kernels.ops import Switch
+from tcptune.ir.mappings.algebra_terms import opened_factors
 from tcptune.ir.mappings.mapping import Mapping, Padding, pair, walk
 from tcptune.ir.types import StreamType
 from tcptune.model.engines.switch.bitmap import Routing, Synthesis, synthesise
@@ -102,7 +103,7 @@ def check_added_axes(stream: StreamType, op: Switch) -> None:
     """SWITCH-023, 024, 025: what the output Slice adds is new, used once and not padded."""
     held = carried_digits((stream.slice,))
     added: list[Mapping] = []
-    for term in op.slice.terms():
+    for term in (term for factor in opened_factors(op.slice) for term in factor.terms()):
         foreign = [n for n in _strange(term, held) if n in stream.time.axes or n in held]
         if foreign:
             raise RuleViolation(
