@@ -17,6 +17,7 @@ from tcptune.cli.progress import search_progress
 from tcptune.errors import InputError
 from tcptune.ir.files import require_writable
 from tcptune.ir.workload import Workload, einsum
+from tcptune.reports.explanation import result_document
 from tcptune.reports.folder import write_result
 from tcptune.reports.result_view import stopped_words
 from tcptune.search.entry import tuner_for
@@ -37,6 +38,7 @@ def command(
     layout: Annotated[str, typer.Option(help="padded: the host may zero-pad rows; dense: it may not")] = "padded",
     epilogue: Annotated[str | None, typer.Option(help="for example 'bias:b(j), relu'")] = None,
     fuse: Annotated[bool, typer.Option("--fuse/--no-fuse", help="whether the epilogue may run in the contraction's pass")] = True,
+    hbm_copies: Annotated[int, typer.Option(help="how often the host may store an input in HBM at most, a power of two")] = 1,
     reduce: Annotated[str, typer.Option(help="reduction of a workload with one input: sum or max")] = "sum",
     trials: Annotated[int, typer.Option(help="candidates that are tried at most, beside the template")] = 200,
     time_limit: Annotated[float | None, typer.Option(help="seconds after which the search begins nothing more")] = None,
@@ -57,6 +59,7 @@ def command(
         epilogue=epilogue,
         fuse=fuse,
         reduce=reduce,
+        hbm_copies=hbm_copies,
     )
     folder = out or Path("results") / folder_name(workload)
     tuner = tuner_for(
@@ -73,7 +76,7 @@ def command(
     result = run_with_progress(tuner)
     files = write_result(result, folder)
     if json:
-        print_document(result.to_json(files))
+        print_document(result_document(result, files))
     else:
         print_summary(result, folder)
 

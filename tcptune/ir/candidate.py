@@ -27,6 +27,7 @@ class Knobs:
         stationary: input (0 or 1) that waits in the register file; the other is streamed.
         slice_order: axes of the Slice level, outermost first, with the idle part as ``_``.
         rings: for each input, the slices over which its block is spread and then broadcast by the Switch Engine (1: the load replicates).
+        copies: for each input whose load replicates, how often the host stores it in HBM; neighbouring slices then read different copies.
         spread: for each input, ``outer`` or ``inner``: which end of the row-major order is spread over the ring first.
         relayout: for each input, the axis that a copy pass makes innermost before use, or empty.
         refetch: the stream is fetched again for every output position of the stationary operand (else the Stream Adapter repeats it).
@@ -47,6 +48,7 @@ class Knobs:
     slice_order: tuple[str, ...] = ()
     rings: tuple[int, int] = (REPLICATED, REPLICATED)
     spread: tuple[str, str] = ("outer", "outer")
+    copies: tuple[int, int] = (1, 1)
     relayout: tuple[str, str] = ("", "")
     refetch: bool = False
     k_inner: bool = True

@@ -48,6 +48,9 @@ _LARGEST_CONSTANT = float(np.finfo(np.float32).max)
 _ROW_ALIGNMENT_BYTES = 8
 _ROW_PADDING_BYTES = 32
 
+MAX_COPIES = 64
+"""Most copies of an input in HBM that a host may be asked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class EpilogueOp:
@@ -76,6 +79,7 @@ class Workload:
         reduce: ``sum`` or ``max`` (row reductions of one input), else ``sum``.
         epilogue: applied to the result in order.
         fuse: whether the epilogue may run in the contraction's pass.
+        hbm_copies: how often the host may store an input of a contraction in HBM at most; a power of two.
     """
 
     inputs: tuple[tuple[str, ...], ...]
@@ -87,6 +91,7 @@ class Workload:
     reduce: str = "sum"
     epilogue: tuple[EpilogueOp, ...] = ()
     fuse: bool = True
+    hbm_copies: int = 1
 
     def __repr__(self) -> str:
         extra = [self.layout] * (self.layout != "padded") + [self.reduce] * (self.reduce != "sum") + [str(op) for op in self.epilogue]
@@ -173,6 +178,8 @@ class Workload:
         if self.epilogue:
             out["epilogue"] = ", ".join(str(e) for e in self.epilogue)
             out["fuse"] = self.fuse
+        if self.hbm_copies > 1:
+            out["hbm_copies"] = self.hbm_copies
         return out
 
 
@@ -186,6 +193,7 @@ def einsum(
     reduce: str = "sum",
     epilogue: str | None = None,
     fuse: bool = True,
+    hbm_copies: int = 1,
     **axis_sizes: int,
 ) -> Workload:
     """The workload that `text` describes; sizes by keyword or in `sizes`.
@@ -195,7 +203,8 @@ def einsum(
 
     Raises:
         InputError: malformed text, an axis without size or a size without axis, size below 1, an axis twice in one operand, an output axis
-            that no input has, an element type that is not supported, an unknown layout, reduction or epilogue.
+            that no input has, an element type that is not supported, an unknown layout, reduction or epilogue, a number of copies that
+            is no power of two.
     """
     inputs, output = _parse_text(text)
     all_sizes = _check_sizes(text, inputs, _merged(sizes, axis_sizes))
@@ -211,7 +220,19 @@ def einsum(
     ops = _parse_epilogue(epilogue, output)
     if len(inputs) == 1 and set(inputs[0]) == set(output) and not ops:
         raise InputError(f"{text!r} computes nothing", hint="add an epilogue, for example --epilogue 'add 1'")
-    return Workload(inputs, output, all_sizes, element, result, layout, reduce, ops, fuse)
+    return Workload(inputs, output, all_sizes, element, result, layout, reduce, ops, fuse, _checked_copies(hbm_copies, len(inputs)))
+
+
+def _checked_copies(copies: object, inputs: int) -> int:
+    """The most copies of one input in HBM."""
+    if isinstance(copies, bool) or not hasattr(copies, "__index__"):
+        raise InputError(f"the number of copies in HBM must be an integer, got {copies!r:.60}")
+    count = operator.index(copies)
+    if not 1 <= count <= MAX_COPIES or count & (count - 1):
+        raise InputError(f"an input has a power of two of copies in HBM, up to {MAX_COPIES}, got {str(count)[:20]}")
+    if count > 1 and inputs != 2:
+        raise InputError("only inputs of a contraction are stored several times in HBM")
+    return count
 
 
 def _parse_text(text: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
@@ -267,7 +288,7 @@ def _check_sizes(text: str, inputs: tuple[tuple[str, ...], ...], given: Dict[str
     order = list(dict.fromkeys(a for i in inputs for a in i))
     for axis in given:
         if axis not in order and isinstance(axis, str) and len(axis) > 1:  # a misspelt option lands among the sizes
-            known = "dtype, out_dtype, layout, reduce, epilogue, fuse, sizes"
+            known = "dtype, out_dtype, layout, reduce, epilogue, fuse, hbm_copies, sizes"
             raise InputError(f"einsum has no option {axis!r}", hint=f"options: {known}; axes of {text!r}: {', '.join(order)}")
         if axis not in order:
             raise InputError(f"size given for unknown axis {axis!r}", hint=f"axes of {text!r}: {', '.join(order)}")

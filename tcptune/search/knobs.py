@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.layout import Layout
 from tcptune.exec.lowering.partial_sums import CLUSTER_SUMS, SLICE_SUMS, has_partials, stored_result
-from tcptune.exec.lowering.routes import route_choices
+from tcptune.exec.lowering.routes import copies_choices, route_choices
 from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
 from tcptune.ir.workload import K, Workload
@@ -121,6 +121,7 @@ class _Route:
     copy: int
     staging: int
     context: str = "sub"
+    copies: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +226,9 @@ def _front(a: _Route, b: _Route, floor: Floor) -> int:
 
 
 def _routed(knobs: Knobs, index: int, route: _Route) -> Knobs:
-    rings, spreads = list(knobs.rings), list(knobs.spread)
-    rings[index], spreads[index] = route.ring, route.spread
-    return replace(knobs, rings=(rings[0], rings[1]), spread=(spreads[0], spreads[1]))
+    rings, spreads, copies = list(knobs.rings), list(knobs.spread), list(knobs.copies)
+    rings[index], spreads[index], copies[index] = route.ring, route.spread, route.copies
+    return replace(knobs, rings=(rings[0], rings[1]), spread=(spreads[0], spreads[1]), copies=(copies[0], copies[1]))
 
 
 def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowed: float, other_load: float) -> list[_Route]:
@@ -238,8 +239,10 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
     layout = Layout(base)
     staged = index == layout.stationary
     floors = []
-    for place, (ring, spread) in enumerate(route_choices(layout, index)):
-        trial = Layout(replace(base, knobs=_routed(base.knobs, index, _Route(ring, spread, 0, 0, 0))))
+    choices = [(ring, spread, 1) for ring, spread in route_choices(layout, index)]
+    choices += [(1, "outer", copies) for copies in copies_choices(layout, index)[1:]]
+    for place, (ring, spread, copies) in enumerate(choices):
+        trial = Layout(replace(base, knobs=_routed(base.knobs, index, _Route(ring, spread, 0, 0, 0, copies=copies))))
         floor = load_floor(trial, index, profile)
         if floor + other_load < allowed:
             floors.append((floor, place, trial))
@@ -254,10 +257,10 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
             load = load_cycles(trial, index, profile)
         except RuleViolation:
             continue
-        ring, spread = trial.candidate.knobs.rings[index], trial.candidate.knobs.spread[index]
+        ring, spread, copies = (getattr(trial.candidate.knobs, name)[index] for name in ("rings", "spread", "copies"))
         for staging, context in stagings:
             if max(load + other_load, load + copy + (staging if staged else 0)) < allowed:
-                found.append((place, _Route(ring, spread, load, copy, staging, context)))
+                found.append((place, _Route(ring, spread, load, copy, staging, context, copies)))
     return [route for _, route in sorted(found, key=lambda entry: entry[0])]
 
 

@@ -164,7 +164,7 @@ class _Operand:
             own,
             table.product(foreign, "slice"),
             ring,
-            workload.bytes_of(axes, workload.dtype),
+            workload.hbm_copies * workload.bytes_of(axes, workload.dtype),
         )
 
     @property

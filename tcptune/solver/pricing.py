@@ -13,9 +13,9 @@ from tcptune.exec.lowering.layout import Layout, hbm_element, remove
 from tcptune.exec.lowering.partial_sums import TERM, Summation, exchange_levels, has_partials, plan_summation, stored_result
 from tcptune.exec.lowering.passes import contraction_result, folded, outer_time, stream_time
 from tcptune.exec.lowering.result import plan_gather, stored_digits, stored_texts
-from tcptune.exec.lowering.routes import piece_bytes
+from tcptune.exec.lowering.routes import COPY, piece_bytes
 from tcptune.ir.mappings.axes import Axes
-from tcptune.ir.placement import Digit, expression, merged, positions
+from tcptune.ir.placement import AxisText, Digit, expression, merged, positions
 from tcptune.ir.types import DType, TensorType
 from tcptune.ir.workload import K
 from tcptune.model.engines.dma import check_transfer
@@ -130,10 +130,17 @@ def load_cycles(layout: Layout, index: int, profile: str) -> int:
     element = remove(layout.held(index), route.spread)
     if is_ragged(layout, axes, workload.dtype):
         texts, hbm = layout.texts(index, stored=True), hbm_element(workload, axes, workload.dtype, zero=True)
-        levels = tuple(expression(digits, texts) for digits in (layout.clusters, route.load_slices, element))
-        return proven_cycles(Axes({a.upper(): n for a, n in workload.sizes}), workload.dtype, hbm, levels, False, profile)
+        sizes = {a.upper(): n for a, n in workload.sizes}
+        if route.copies is not None:
+            sizes[COPY.upper()], hbm = route.copies.extent, f"{COPY.upper()}, {hbm}"
+            texts[COPY] = AxisText(COPY.upper(), route.copies.extent)
+        levels = tuple(expression(digits, texts) for digits in (layout.clusters, route.copied_slices, element))
+        return proven_cycles(Axes(sizes), workload.dtype, hbm, levels, False, profile)
     row = hbm_pitches(layout, axes, workload.dtype)
-    return transfer_cycles(layout.clusters, route.load_slices, tuple(merged(element)), row, workload.dtype.bits, False, profile)
+    if route.copies is not None:
+        count = route.copies.extent
+        row = (*row, (COPY, prod(stored for _, _, _, stored in row), count, count))
+    return transfer_cycles(layout.clusters, route.copied_slices, tuple(merged(element)), row, workload.dtype.bits, False, profile)
 
 
 def hbm_pitches(layout: Layout, axes: tuple[str, ...], element: DType) -> Pitches:
@@ -163,7 +170,8 @@ def load_floor(layout: Layout, index: int, profile: str) -> float:
     skew = max(timing.skew_engine.value * last, timing.skew_cluster.value * (placement.live_clusters - 1))
     if is_ragged(layout, layout.operand(index), layout.dtype):  # the last engine may do less than the others
         skew = 0.0
-    rate = issue_rate((layout.candidate.whole or workload).bytes_of(layout.operand(index), layout.dtype), timing)
+    copies = 1 if route.copies is None else route.copies.extent
+    rate = issue_rate(copies * (layout.candidate.whole or workload).bytes_of(layout.operand(index), layout.dtype), timing)
     return timing.start_load.value + skew + engine_bound(max(1.0, lines), rate, timing)
 
 

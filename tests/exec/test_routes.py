@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tcptune.errors import RuleViolation
+from tcptune.errors import InputError, RuleViolation
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.lowering.layout import Layout
 from tcptune.exec.lowering.lower import lower
-from tcptune.exec.lowering.routes import piece_bytes, rings_of, route_choices
+from tcptune.exec.lowering.routes import copies_choices, piece_bytes, rings_of, route_choices
 from tcptune.exec.running.oracle import verify
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.placement import AxisPlacement, Digit, Placement
@@ -174,3 +174,97 @@ def test_axes_of_a_tile_are_not_cut():
     with pytest.raises(RuleViolation) as refusal:
         Layout(body).route(1)
     assert refusal.value.rule == "SWITCH-003"
+
+
+# copies in HBM
+
+COPIED = [
+    ("ij,j->i", {"i": 64, "j": 256}, "bf16"),
+    ("ik,jk->ij", {"i": 96, "j": 24, "k": 64}, "i8"),
+    ("ik,jk->ij", {"i": 48, "j": 80, "k": 61}, "bf16"),
+    ("vmk,kn->vmn", {"v": 8, "m": 6, "k": 32, "n": 12}, "f8e4m3"),
+]
+
+
+@lru_cache(maxsize=8)
+def copied_space(number: int) -> Space:
+    text, sizes, element = COPIED[number]
+    return Space(einsum(text, sizes=sizes, dtype=element, hbm_copies=8))
+
+
+@st.composite
+def from_copies(draw: st.DrawFn) -> tuple[Candidate, int, int]:
+    """A candidate of which an operand is loaded from several copies if its slices allow, its entry, and its workload."""
+    number = draw(st.integers(0, len(COPIED) - 1))
+    searched = copied_space(number)
+    entry = draw(st.integers(0, searched.entries - 1))
+    placement, start = searched.placement(entry), searched.start_knobs(entry)
+    order = draw(st.sampled_from(slice_orders(placement, searched.workload.output)))
+    base = Candidate(searched.workload, placement, replace(start, slice_order=order))
+    copies = tuple(draw(st.sampled_from(copies_choices(Layout(base), n)[-2:])) for n in (0, 1))
+    return replace(base, knobs=replace(base.knobs, copies=copies)), entry, number
+
+
+@given(from_copies())
+@QUICK
+def test_kernels_that_load_from_copies_cost_their_price_no_less_than_the_bound_and_compute_the_einsum(drawn):
+    candidate, entry, number = drawn
+    try:
+        compiled = compile_kernel(lower(candidate), "vendor")
+    except RuleViolation:
+        return  # something that has nothing to do with the copies
+    for index, copies in enumerate(candidate.knobs.copies):
+        layout = Layout(candidate)
+        whole = copied_space(number).workload.bytes_of(layout.operand(index), layout.dtype)
+        stored = compiled.kernel.inputs[index].type.element.size * layout.dtype.bits // 8
+        assert stored == copies * whole
+        assert load_floor(layout, index, "vendor") <= load_cycles(layout, index, "vendor")
+    priced = price(Layout(candidate), copied_space(number).fixed).makespan
+    assert priced <= compiled.makespan
+    if not any(candidate.knobs.relayout):
+        assert priced == compiled.makespan
+    assert copied_space(number).bound(entry) <= compiled.makespan
+    assert verify(compiled.checked).passed
+
+
+def replicated(copies: int) -> Candidate:
+    """The vector of `GEMV` loaded to all 256 slices of a cluster from so many copies."""
+    workload = replace(GEMV, hbm_copies=copies)
+    candidate = gemv(1)
+    return replace(candidate, workload=workload, knobs=replace(candidate.knobs, copies=(1, copies)))
+
+
+def test_slices_beside_one_another_read_different_copies():
+    kernel = lower(replicated(8))
+    # row = (32 * I + A) * 2 + B: eight neighbouring slices have another A each
+    assert dict(kernel.axes.items()) == {"I": 32, "A": 8, "B": 2, "J": 512}
+    assert str(kernel.inputs[0].type.element) == "I, A, B, J"
+    assert str(kernel.inputs[1].type.element) == "A, J"
+    assert kernel.oracle == "einsum iabj, aj -> iab"
+    load = next(s for s in kernel.steps if getattr(s, "source", "") == "b")
+    assert (str(load.slice), str(load.element)) == ("I, A", "J")
+
+
+def test_copies_spare_the_wait_for_a_line_that_was_just_read():
+    cycles = {copies: load_cycles(Layout(replicated(copies)), 1, "vendor") for copies in (1, 2, 4, 8)}
+    assert cycles[1] > cycles[2] > cycles[4]
+    assert cycles[8] < cycles[1] / 2
+    lines = 256 * 512 * 2 / 256 / 4  # of an engine, each read for a slice of its own
+    assert cycles[8] > 440 + 1.68 * lines
+
+
+def test_an_operand_on_a_ring_has_one_copy():
+    candidate = gemv(16)
+    with pytest.raises(RuleViolation) as refusal:
+        Layout(replace(candidate, knobs=replace(candidate.knobs, copies=(1, 2)))).route(1)
+    assert refusal.value.rule == "SWITCH-003"
+
+
+def test_inputs_are_stored_once_unless_the_workload_allows_more():
+    assert copies_choices(Layout(gemv(1)), 1) == [1]
+    assert copies_choices(Layout(replicated(4)), 1) == [1, 2, 4]
+    for wrong in (0, 3, 128, True, "2", 1.5):
+        with pytest.raises(InputError):
+            einsum("ij,j->i", i=8, j=8, hbm_copies=wrong)
+    with pytest.raises(InputError, match="contraction"):
+        einsum("ij->i", i=8, j=8, hbm_copies=2)

@@ -41,7 +41,7 @@ def elements(draw: st.DrawFn) -> str:
 @settings(max_examples=60, deadline=None)
 def test_a_cut_axis_keeps_every_cell(element):
     before = kernel(element, J=48, K=3)
-    after = cut_axes(before, {"J": ("X", BELOW)})
+    after = cut_axes(before, {"J": (("X", BELOW),)})
     assert dict(after.axes.items()) == {"J": 48 // BELOW, "X": BELOW, "K": 3}
     for old, new in zip(
         (before.inputs[0].type.element, before.steps[0].element), (after.inputs[0].type.element, after.steps[0].element), strict=True
@@ -57,18 +57,18 @@ def test_a_cut_axis_keeps_every_cell(element):
 
 
 def test_parts_that_end_at_the_cut_have_their_own_names():
-    cut = cut_axes(kernel("J # 64 / 8, K, J # 64 % 8", J=48, K=3), {"J": ("X", 8)})
+    cut = cut_axes(kernel("J # 64 / 8, K, J # 64 % 8", J=48, K=3), {"J": (("X", 8),)})
     assert str(cut.steps[0].element) == "J # 8, K, X"
 
 
 def test_mappings_without_the_axis_are_left_as_written():
-    cut = cut_axes(kernel("K / 2, K % 2", J=48, K=4), {"J": ("X", 8)})
+    cut = cut_axes(kernel("K / 2, K % 2", J=48, K=4), {"J": (("X", 8),)})
     assert str(cut.steps[0].element) == "K / 2, K % 2"
 
 
 def test_a_part_that_does_not_divide_the_axis_is_refused():
     with pytest.raises(InputError, match="5 positions do not divide axis J of 48"):
-        cut_axes(kernel("J", J=48), {"J": ("X", 5)})
+        cut_axes(kernel("J", J=48), {"J": (("X", 5),)})
 
 
 def test_names_of_minor_parts_are_free_letters():

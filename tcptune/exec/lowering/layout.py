@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tcptune.errors import RuleViolation
-from tcptune.exec.lowering.routes import Cut, Ring, Route, rings_of, route_of
+from tcptune.exec.lowering.routes import Ring, Route, rings_of, route_of
 from tcptune.ir.candidate import FILLER, Candidate
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType, dtype
@@ -232,10 +232,6 @@ class Layout:
         sizes = self.candidate.workload.sizes if self.candidate.whole is None else ()
         return rings_of(self.slices, self.operand(index), sizes)
 
-    @property
-    def cuts(self) -> tuple[Cut, ...]:
-        """Axes that the routes of the operands cut; one operand has the axis, the other one's ring cuts it, so none is cut twice."""
-        return tuple(cut for index in (0, 1) if (cut := self.route(index).cut) is not None)
 
 
 def remove(digits: list[Digit], taken: tuple[Digit, ...] | list[Digit]) -> list[Digit]:

@@ -8,16 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tcptune.errors import WorkError
 from tcptune.exec.lowering.fused_epilogue import named, operand_dtype, oracle_stages, result_steps
 from tcptune.exec.lowering.layout import Layout, hbm_input, remove, store_step
 from tcptune.exec.lowering.partial_sums import extra_axes, stored_result
 from tcptune.exec.lowering.passes import staging_ops
 from tcptune.exec.lowering.result import gather_ops, plan_gather
-from tcptune.exec.lowering.routes import Cut
 from tcptune.exec.running.oracle import FLUSHED
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernels.cut import cut_axes, minor_names
 from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.mappings.mapping import pair, symbol
 from tcptune.ir.placement import Digit, expression, without
 from tcptune.ir.workload import Workload
 
@@ -42,26 +43,55 @@ def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
             "tolerance": tolerance(candidate.workload),
         }
     )
-    return _with_axes_cut(kernel, candidate.workload, Layout(candidate).cuts)
+    return _with_axes_cut(kernel, Layout(candidate))
 
 
-def _with_axes_cut(kernel: Kernel, workload: Workload, cuts: tuple[Cut, ...]) -> Kernel:
-    """The kernel with the axes written as two that a ring cuts; inputs and result keep their bytes."""
-    if not cuts:
+def _with_axes_cut(kernel: Kernel, layout: Layout) -> Kernel:
+    """The kernel with the axes written as several that routes cut, and inputs as often in HBM as their routes say.
+
+    Inputs and result keep their bytes. The copies of an input lie along the part of an axis over which the slices lie that read them: as
+    far as the kernel is concerned they may differ, and its oracle says so.
+    """
+    routes, workload = [layout.route(index) for index in (0, 1)], layout.candidate.workload
+    cuts = [r.cut for r in routes if r.cut is not None]
+    if not cuts and not any(r.copies for r in routes):
         return kernel
-    minors = dict(zip((cut.axis for cut in cuts), minor_names(kernel.axes, len(cuts)), strict=True))
-    cut = cut_axes(kernel, {c.axis.upper(): (minors[c.axis], c.below) for c in cuts})
-
-    def parts(axes: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(part for axis in axes for part in (axis, *minors.get(axis, "").lower()))
-
+    free = iter(minor_names(kernel.axes, sum(len(c.below) for c in cuts)))
+    parts = {c.axis: (c.axis.upper(), *(next(free) for _ in c.below)) for c in cuts}
+    sizes = {c.axis: c.parts(workload.size(c.axis)) for c in cuts}
+    kernel = cut_axes(kernel, {a.upper(): tuple(zip(parts[a], sizes[a], strict=True))[1:] for a in parts})
+    inputs = list(kernel.inputs)
+    labels = []
+    for index, axes in enumerate(workload.inputs):
+        copies = routes[index].copies
+        of_copies = "" if copies is None else _part_of(copies, parts, sizes)
+        if of_copies:
+            element = pair(symbol(of_copies, kernel.axes[of_copies]), inputs[index].type.element)
+            inputs[index] = replace(inputs[index], type=replace(inputs[index].type, element=element))
+        labels.append((*of_copies.lower(), *_labels(axes, parts)))
     named_so = replace(
         workload,
-        inputs=tuple(parts(axes) for axes in workload.inputs),
-        output=parts(workload.output),
-        epilogue=tuple(replace(step, axes=parts(step.axes)) for step in workload.epilogue),
+        inputs=tuple(labels),
+        output=_labels(workload.output, parts),
+        epilogue=tuple(replace(step, axes=_labels(step.axes, parts)) for step in workload.epilogue),
     )
-    return replace(cut, oracle=oracle_text(named_so))
+    return replace(kernel, inputs=tuple(inputs), oracle=oracle_text(named_so))
+
+
+def _labels(axes: tuple[str, ...], parts: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Labels of the axes in the oracle, cut ones by their parts."""
+    return tuple(part.lower() for axis in axes for part in parts.get(axis, (axis,)))
+
+
+def _part_of(digit: Digit, parts: dict[str, tuple[str, ...]], sizes: dict[str, tuple[int, ...]]) -> str:
+    """Name of the part of a cut axis that is `digit`."""
+    names, extents = parts.get(digit.axis, (digit.axis.upper(),)), sizes.get(digit.axis, (digit.extent,))
+    stride = 1
+    for name, size in reversed(list(zip(names, extents, strict=True))):
+        if stride == digit.stride:
+            return name
+        stride *= size
+    raise WorkError(f"internal: no part of axis {digit.axis} begins at {digit.stride}")
 
 
 def pass_steps(candidate: Candidate) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tcptune.errors import RuleViolation
@@ -20,12 +21,21 @@ if TYPE_CHECKING:
     from tcptune.exec.lowering.layout import Layout
 
 
+COPY = "copy"
+"""Label of the copies of an input in digits and mappings that price its load."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """An axis written as two, the inner one with `below` positions."""
+    """An axis written as several: `below` are the positions below each cut, the outermost first."""
 
     axis: str
-    below: int
+    below: tuple[int, ...]
+
+    def parts(self, size: int) -> tuple[int, ...]:
+        """Positions of every part of an axis with `size` positions, the outermost first."""
+        bounds = (size, *self.below, 1)
+        return tuple(high // low for high, low in pairwise(bounds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,8 @@ class Route:
         load_slices: Slice level of the load (own digits, and foreign ones where the load replicates).
         spread: digits of the block that lie over the ring until the Switch Engine brings them back, outermost first.
         ring_outer, ring_inner: sizes slice1 and slice0 of the switch; `ring_outer` is 1 without a switch.
-        cut: the axis that the ring cuts, or None.
+        cut: the axis that the ring, or the copies in HBM, cut, or None.
+        copies: positions of an axis that the operand lacks; the slices at each of them read another copy of the operand. None: one copy.
     """
 
     load_slices: tuple[Digit, ...]
@@ -62,6 +73,21 @@ class Route:
     ring_outer: int
     ring_inner: int
     cut: Cut | None = None
+    copies: Digit | None = None
+
+    @property
+    def copied_slices(self) -> tuple[Digit, ...]:
+        """The Slice level of the load, with the copies that slices read in place of the positions over which these lie."""
+        if self.copies is None:
+            return self.load_slices
+        found: list[Digit] = []
+        for digit in self.load_slices:
+            if digit.axis == self.copies.axis:
+                found += [d for d in (digit.outer(digit.extent // self.copies.extent),) if d.extent > 1]
+                found.append(Digit(COPY, 1, self.copies.extent))
+            else:
+                found.append(digit)
+        return tuple(found)
 
     @property
     def uses_switch(self) -> bool:
@@ -83,7 +109,7 @@ def rings_of(slices: tuple[Digit, ...], own: tuple[str, ...], sizes: tuple[tuple
             first -= 1
             digit = slices[first]
             for part in _inner_parts(digit, dict(sizes)):
-                cut = Cut(digit.axis, digit.stride * part) if digit.axis else None
+                cut = Cut(digit.axis, (digit.stride * part,)) if digit.axis else None
                 outside = (*slices[:first], digit.outer(digit.extent // part))
                 found.setdefault(size * part, Ring(size * part, outside, slices[end:], True, cut))
             size *= digit.extent
@@ -107,13 +133,36 @@ def route_of(layout: Layout, index: int) -> Route:
         RuleViolation: SWITCH-003, there is no such ring; else as `route_over`.
     """
     size = layout.candidate.knobs.rings[index]
+    copies = layout.candidate.knobs.copies[index]
     if size == 1:
-        return Route(layout.slices, (), 1, 1)
+        return _replicated(layout, index, copies)
+    if copies > 1:
+        raise RuleViolation("SWITCH-003", "an operand that is spread over a ring is loaded from one copy", expected=1, got=copies)
     ring = next((r for r in layout.rings(index) if r.size == size), None)
     if ring is None:
         own = ", ".join(layout.operand(index))
         raise RuleViolation("SWITCH-003", f"no {size} neighbouring slices share one block of the operand over {own}", got=size)
     return route_over(layout, index, ring, layout.candidate.knobs.spread[index])
+
+
+def _replicated(layout: Layout, index: int, copies: int) -> Route:
+    """The route of an operand whose load replicates, from so many copies: neighbours along the innermost axis it lacks read different ones.
+
+    Raises:
+        RuleViolation: SWITCH-003, no slices along one axis share so many copies evenly.
+    """
+    if copies == 1:
+        return Route(layout.slices, (), 1, 1)
+    own, workload = layout.operand(index), layout.candidate.workload
+    shared = [d for d in layout.slices if d.axis and d.axis not in own]
+    digit = shared[-1] if shared else Digit("", 1, 1)
+    size = workload.size(digit.axis) if digit.axis else 1
+    below = digit.stride * copies
+    if layout.candidate.whole is not None or digit.extent % copies or size % below:
+        message = f"{copies} copies do not divide the slices that share the operand"
+        raise RuleViolation("SWITCH-003", message, expected=f"a divisor of {digit.extent}", got=copies)
+    cuts = tuple(b for b in (below, digit.stride) if 1 < b < size)
+    return Route(layout.slices, (), 1, 1, Cut(digit.axis, cuts) if cuts else None, digit.inner(copies))
 
 
 def route_over(layout: Layout, index: int, ring: Ring, how: str) -> Route:
@@ -150,6 +199,18 @@ def route_choices(layout: Layout, index: int) -> list[tuple[int, str]]:
                 continue
             if piece_bytes(layout, index, route.spread) >= layout.hw.dma_alignment_bytes:
                 found.append((ring.size, how))
+    return found
+
+
+def copies_choices(layout: Layout, index: int) -> list[int]:
+    """Numbers of copies of an operand in HBM, 1 first, that its replicated load can read."""
+    found = [1]
+    while found[-1] < layout.candidate.workload.hbm_copies:
+        try:
+            _replicated(layout, index, 2 * found[-1])
+        except RuleViolation:
+            break
+        found.append(2 * found[-1])
     return found
 
 

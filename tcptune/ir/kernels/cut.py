@@ -1,4 +1,4 @@
-"""Cutting axes: the same kernel with an axis written as two, its major and its minor part.
+"""Cutting axes: the same kernel with an axis written as several, its major part and minor ones.
 
 Row-major memory does not change: ``J, K`` with J = 64 cut below 16 becomes ``J, X, K`` with J = 4 and X = 16. So whoever calls the kernel
 passes the same bytes; only mappings can now speak of the parts by their own names. Before -> after, J cut below 16::
@@ -13,6 +13,7 @@ import dataclasses
 import string
 from collections.abc import Mapping as Dict
 from functools import partial
+from math import prod
 from typing import Any
 
 from tcptune.errors import InputError
@@ -34,25 +35,24 @@ def minor_names(taken: Dict[str, int], count: int) -> list[str]:
     return free[:count]
 
 
-def cut_axes(kernel: Kernel, parts: Dict[str, tuple[str, int]]) -> Kernel:
+def cut_axes(kernel: Kernel, minors: Dict[str, tuple[tuple[str, int], ...]]) -> Kernel:
     """`kernel` with axes cut; everything that names an axis in words (the oracle) is left to the caller.
 
     Args:
-        parts: for each axis that is cut, the name of its minor part and the positions of that.
+        minors: for each axis that is cut, names and positions of its minor parts, the outermost first; the major part keeps the name.
 
     Raises:
-        InputError: the minor part does not divide the axis.
+        InputError: the minor parts do not divide the axis.
     """
     sizes: dict[str, int] = {}
     for name, size in kernel.axes.items():
-        minor, below = parts.get(name, ("", 1))
+        parts = minors.get(name, ())
+        below = prod(n for _, n in parts)
         if size % below:
             raise InputError(f"{below} positions do not divide axis {name} of {size}")
-        sizes[name] = size // below
-        if minor:
-            sizes[minor] = below
+        sizes |= {name: size // below, **dict(parts)}
     axes = Axes(sizes)
-    symbols: dict[str, Mapping] = {name: axes.mapping(f"{name}, {minor}") for name, (minor, _) in parts.items()}
+    symbols: dict[str, Mapping] = {name: axes.mapping(", ".join((name, *(n for n, _ in parts)))) for name, parts in minors.items()}
     rewritten: Kernel = _rewritten(kernel, partial(_with_symbols, symbols=symbols))
     return dataclasses.replace(rewritten, axes=axes)
 
