@@ -14,7 +14,7 @@ from tcptune.cli import stream_functions
 from tcptune.cli.output import print_document, text_console
 from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_checked
-from tcptune.exec.kernel_file import load_checked
+from tcptune.exec.kernel_file import load_checked, recorded_profile
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.running.fill import SEED, declared_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
@@ -28,7 +28,7 @@ from tcptune.model.memory.price import Unpriced
 def command(
     kernel: Annotated[Path, typer.Argument(metavar="KERNEL", help="a .visa, .rs or .json kernel file")],
     function: Annotated[str | None, typer.Option(help="device function, or function on streams, of a .rs file that holds several")] = None,
-    profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
+    profile: Annotated[str | None, typer.Option(help="timing constants, vendor or manual; default: as the file records")] = None,
     order: Annotated[Path | None, typer.Option(help="a schedule JSON whose order of operations is imposed")] = None,
     schedule: Annotated[Path | None, typer.Option(help="where the schedule is written, in the vendor's JSON format")] = None,
     seed: Annotated[int, typer.Option(help="seed of the drawn inputs", min=0)] = SEED,
@@ -39,6 +39,7 @@ def command(
         return
     checked = load_checked(kernel, function)
     program = checked.kernel
+    profile = profile or recorded_profile(kernel)
     compiled, unscheduled = _scheduled(checked, profile, order, required=order is not None or schedule is not None)
     if schedule is not None and compiled is not None:
         write_schedule(compiled.schedule, schedule)
@@ -116,6 +117,8 @@ def print_summary(name: str, compiled: Compiled | None, unscheduled: str, result
     else:
         verdict = "agrees with its oracle" if verification.passed else "differs from its oracle"
         console.print(f"{name}: legal, {verdict} on {len(verification.runs)} inputs")
+        for left in verification.not_compared:
+            console.print(f"not compared: {left}")
     for entry in result.undefined:
         console.print(f"undefined: {entry}")
     if compiled is None:

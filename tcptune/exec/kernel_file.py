@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tcptune.errors import InputError, ParseError, RuleViolation, TcptuneError
@@ -13,6 +14,7 @@ from tcptune.exec.rust.reader import read_rust
 from tcptune.ir.files import read_json, read_text
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.kernels.kernel_text import KernelLines, parse_with_lines
+from tcptune.model.timing.calibration import VENDOR
 
 
 def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
@@ -65,3 +67,18 @@ def _line(lines: KernelLines, place: FailingPlace) -> tuple[int, str] | None:
         return None
     ops = lines.ops.get(place.path, [])
     return ops[place.op] if place.op is not None and place.op < len(ops) else lines.steps.get(place.path)
+
+
+def with_profile(text: str, profile: str) -> str:
+    """A kernel's text under a comment that names the timing constants it was found with, where those are not the default."""
+    return text if profile == VENDOR.name else f"# profile {profile}\n{text}"
+
+
+def recorded_profile(path: Path) -> str:
+    """The profile that the first line of a `.visa` file names, else the default one.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    found = re.match(r"# profile (\w+)\s", read_text(path)) if path.suffix == ".visa" else None
+    return found[1] if found else VENDOR.name

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tcptune.exec.kernel_file import with_profile
 from tcptune.exec.scheduling.schedule_json import to_json as schedule_to_json
 from tcptune.ir.files import write_text
 from tcptune.ir.kernels.kernel import Kernel
@@ -17,6 +18,7 @@ from tcptune.ir.kernels.ops import CommitView
 from tcptune.ir.kernels.steps import Loop, TensorUnit
 from tcptune.ir.schedule import Schedule
 from tcptune.model.hardware import RNGD, Hardware
+from tcptune.reports.explanation import result_document
 from tcptune.reports.html import render
 from tcptune.reports.result_view import result_context
 from tcptune.reports.rust import RustText, kernel_to_rust
@@ -49,11 +51,11 @@ def write_result(result: SearchResult, folder: Path, command: str = "", hw: Hard
     """
     rust = kernel_to_rust(result.kernel, hw)
     texts = {
-        "kernel": result.kernel.to_text(),
+        "kernel": with_profile(result.kernel.to_text(), result.profile),
         "rust": rust.text,
         "schedule": json.dumps(schedule_document(result.schedule, result.kernel, rust, hw), indent=1) + "\n",
         "trace": trace_csv(result.trace_rows()),
-        "result": json.dumps(result.to_json(FILES), indent=1) + "\n",
+        "result": json.dumps(result_document(result, FILES), indent=1) + "\n",
         "report": report_html(result, command, rust.text, hw),
     }
     for name, text in texts.items():

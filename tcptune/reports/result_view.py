@@ -214,19 +214,23 @@ def _tensor_row(name: str, type_: TensorType, hw: Hardware) -> dict[str, Any]:
 def _choices(result: SearchResult) -> dict[str, Any]:
     """Knobs with their worth, and the comparison with the second-best plan."""
     worth = result.knob_worth
-    knobs = [
-        {"knob": name, "value": _knob(value), "worth": _worth(worth, name, result.makespan)} for name, value in result.best.knobs.items()
-    ]
-    second = next((plan for plan in result.top[1:] if plan.makespan >= result.makespan and plan.kernel != result.kernel), None)
+    choices = {**result.best.knobs, **{name: "" for name in worth if name not in result.best.knobs}}
+    knobs = [{"knob": name, "value": _knob(value), "worth": _worth(worth, name, result.makespan)} for name, value in choices.items()]
+    second = runner_up(result)
     extra = ("worth:worth (cycles)#",) if worth else ()
     return {
         "knobs": knobs,
         "knob_columns": columns("knob:knob", "value:value", *extra),
         "knob_worth_known": bool(worth),
-        "runner_up": [] if second is None else _against(result.best, second),
+        "runner_up": [] if second is None else differences(result.best, second),
         "runner_up_columns": columns("part:part", "best:best#", "second:runner-up#", "difference:difference#"),
         "runner_up_text": "" if second is None else runner_up_words(result.best, second),
     }
+
+
+def runner_up(result: SearchResult) -> Plan | None:
+    """The second-best plan of the report, None if there is no other kernel in it."""
+    return next((plan for plan in result.top[1:] if plan.makespan >= result.makespan and plan.kernel != result.kernel), None)
 
 
 def _worth(worth: dict[str, int | None], name: str, makespan: int) -> str | int | None:
@@ -236,7 +240,7 @@ def _worth(worth: dict[str, int | None], name: str, makespan: int) -> str | int 
     return "not legal" if at_default is None else at_default - makespan
 
 
-def _against(best: Plan, second: Plan) -> list[dict[str, Any]]:
+def differences(best: Plan, second: Plan) -> list[dict[str, Any]]:
     """Cycles of each part in both plans, parts that differ first."""
     rows: list[dict[str, Any]] = []
     for name in dict.fromkeys([*best.terms, *second.terms]):
@@ -249,7 +253,7 @@ def _against(best: Plan, second: Plan) -> list[dict[str, Any]]:
 
 def runner_up_words(best: Plan, second: Plan) -> str:
     """In one sentence which part and which choices make the difference."""
-    rows = _against(best, second)[:-1]
+    rows = differences(best, second)[:-1]
     lead = rows[0] if rows and rows[0]["difference"] else None
     differing = [f"{k} {_knob(v)} instead of {_knob(second.knobs.get(k))}" for k, v in best.knobs.items() if second.knobs.get(k) != v]
     axes = [axis for axis, cut in best.placement.items() if second.placement.get(axis) != cut]

@@ -18,6 +18,7 @@ from tcptune.exec.compile import Compiled, compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.exec.running.oracle import Verification, verify
 from tcptune.ir.candidate import Candidate
+from tcptune.ir.schedule import CORE
 from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
 from tcptune.search.deadline import Deadline, TimeIsUp
@@ -314,3 +315,12 @@ class Search(ABC):
             wall_time_s=round(time.monotonic() - self._started, 3),
             command=options.command,
         )
+
+
+def terms_by_kind(compiled: Compiled) -> dict[str, int]:
+    """Cycles of the launch, of every kind of operation and of the closing sync; kinds may overlap in time."""
+    operations = [o for o in compiled.schedule.operations if CORE not in o.contexts]
+    terms = {"start": min(o.begin for o in operations)}
+    for operation in operations:
+        terms[operation.kind] = terms.get(operation.kind, 0) + operation.end - operation.begin
+    return {**terms, "sync": compiled.makespan - max(o.end for o in operations)}

@@ -11,9 +11,8 @@ from tcptune.errors import InputError
 from tcptune.exec.compile import Compiled
 from tcptune.exec.lowering.candidates import is_contraction
 from tcptune.ir.candidate import Candidate
-from tcptune.ir.schedule import CORE
 from tcptune.ir.workload import Workload
-from tcptune.search.frame import PROVEN, TRIALS, Search, Tally
+from tcptune.search.frame import PROVEN, TRIALS, Search, Tally, terms_by_kind
 from tcptune.search.options import Options
 from tcptune.search.parallel import Outcome, Workers
 from tcptune.search.store import StepRecord
@@ -94,11 +93,7 @@ class VectorTuner(Search):
         return {**({"stationary": candidate.knobs.stationary} if two else {}), "slice_order": list(candidate.knobs.slice_order)}
 
     def _terms(self, candidate: Candidate, compiled: Compiled) -> dict[str, int]:
-        operations = [o for o in compiled.schedule.operations if CORE not in o.contexts]
-        terms = {"start": min(o.begin for o in operations)}
-        for operation in operations:
-            terms[operation.kind] = terms.get(operation.kind, 0) + operation.end - operation.begin
-        return terms
+        return terms_by_kind(compiled)
 
     def _at_defaults(self, best: Candidate) -> dict[str, Candidate]:
         found = {}

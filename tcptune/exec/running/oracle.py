@@ -412,6 +412,11 @@ class Verification:
     def undefined_reads(self) -> int:
         return max((r.report.undefined for r in self.runs), default=0)
 
+    @property
+    def not_compared(self) -> tuple[str, ...]:
+        """Results of the kernel for which its oracle has no form."""
+        return self.runs[0].report.not_compared if self.runs else ()
+
     def to_json(self) -> dict[str, Any]:
         """The ``oracle`` object of documents: passed, cases, largest errors, undefined cells that were read."""
         return {
