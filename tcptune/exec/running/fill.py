@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import InputError
+from tcptune.exec.running.indices import IndexRange, index_ranges
 from tcptune.ir.formula import evaluate
 from tcptune.ir.kernels.kernel import Kernel, KernelInput
 from tcptune.ir.mappings.cells import KIND_CODES, CellTable, joint_table
@@ -148,14 +149,32 @@ def input_contents(entry: KernelInput, rng: np.random.Generator) -> Values:
 
 
 def declared_inputs(kernel: Kernel, seed: int = SEED) -> dict[str, Values]:
-    """Contents of all inputs, drawn in argument order from one generator."""
+    """Contents of all inputs, drawn in argument order from one generator; indices of indexed transfers name rows that there are."""
     rng = np.random.default_rng(seed)
-    return {entry.name: input_contents(entry, rng) for entry in kernel.inputs}
+    ranges = index_ranges(kernel)
+    return {
+        entry.name: _indices(entry.type, ranges[entry.name], rng)
+        if entry.name in ranges and entry.fill is None and entry.values is None
+        else input_contents(entry, rng)
+        for entry in kernel.inputs
+    }
+
+
+def _indices(type_: TensorType, range_: IndexRange, rng: np.random.Generator) -> Values:
+    return _from_numbers(type_, lambda n: encode_host(range_.draw(n, rng), type_.dtype))
 
 
 def drawn_inputs(kernel: Kernel, how: str, seed: int = SEED) -> dict[str, Values]:
-    """Contents of all inputs by one way: ``random`` or the name of an adversarial pattern; declared contents are ignored."""
+    """Contents of all inputs by one way: ``random`` or the name of an adversarial pattern; declared contents are ignored.
+
+    Indices of indexed transfers are drawn among the rows that there are in every way.
+    """
     rng = np.random.default_rng(seed)
-    if how == "random":
-        return {entry.name: random(entry.type, rng) for entry in kernel.inputs}
-    return {entry.name: pattern(entry.type, how, rng) for entry in kernel.inputs}
+    ranges = index_ranges(kernel)
+    found = {}
+    for entry in kernel.inputs:
+        if entry.name in ranges:
+            found[entry.name] = _indices(entry.type, ranges[entry.name], rng)
+        else:
+            found[entry.name] = random(entry.type, rng) if how == "random" else pattern(entry.type, how, rng)
+    return found

@@ -331,7 +331,7 @@ class HbmChipShuffle(KernelStep):
 
 @dataclass(frozen=True)
 class DmaGatherScaled(KernelStep):
-    """Rows of the table `source` chosen by an index tensor of row numbers (GATHER-001 to 003, 005)."""
+    """Rows of the table `source` chosen by an index tensor of byte offsets of rows (GATHER-001, 002, 005)."""
 
     let: str
     source: str
@@ -344,7 +344,7 @@ class DmaGatherScaled(KernelStep):
 
 @dataclass(frozen=True)
 class DmaGatherUnscaled(KernelStep):
-    """As `DmaGatherScaled`, the index holding byte offsets."""
+    """As `DmaGatherScaled`, the index holding row numbers (GATHER-003)."""
 
     let: str
     source: str
@@ -368,7 +368,7 @@ class DmaScatter(KernelStep):
 
 @dataclass(frozen=True)
 class DmaScatterUnscaled(KernelStep):
-    """A scatter by byte offsets, which the device refuses (GATHER-004)."""
+    """A scatter by row numbers, which the device refuses (GATHER-007)."""
 
     source: str
     key: Mapping
