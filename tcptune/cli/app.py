@@ -21,7 +21,7 @@ from typer.core import TyperGroup
 from tcptune.cli.output import note, print_error
 from tcptune.errors import InputError, TcptuneError
 
-COMMANDS = ("search", "sweep", "report", "run", "export", "map", "explain", "validate", "cost", "analyse", "conformance")
+COMMANDS = ("search", "sweep", "report", "run", "export", "map", "tilings", "explain", "validate", "cost", "analyse", "conformance")
 """Commands in the order of the help; each is a module of this package with a function ``command`` or, with subcommands, an ``app``."""
 
 
