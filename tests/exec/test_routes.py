@@ -14,9 +14,12 @@ from tcptune.exec.lowering.layout import Layout
 from tcptune.exec.lowering.lower import lower
 from tcptune.exec.lowering.routes import copies_choices, piece_bytes, rings_of, route_choices
 from tcptune.exec.running.oracle import verify
+from tcptune.exec.rust import read_kernel
 from tcptune.ir.candidate import Candidate, Knobs
+from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.placement import AxisPlacement, Digit, Placement
 from tcptune.ir.workload import einsum
+from tcptune.reports.rust import kernel_to_rust
 from tcptune.search.knobs import slice_orders
 from tcptune.search.space import Space
 from tcptune.solver.pricing import FixedCosts, load_cycles, load_floor, price
@@ -243,6 +246,13 @@ def test_slices_beside_one_another_read_different_copies():
     assert kernel.oracle == "einsum iabj, aj -> iab"
     load = next(s for s in kernel.steps if getattr(s, "source", "") == "b")
     assert (str(load.slice), str(load.element)) == ("I, A", "J")
+
+
+@pytest.mark.parametrize("candidate", [gemv(16), replicated(8)], ids=["ring", "copies"])
+def test_kernels_with_cut_axes_are_read_back_from_text_and_rust(candidate):
+    kernel = lower(candidate)
+    assert Kernel.from_text(kernel.to_text()).to_json() == kernel.to_json()
+    assert compile_kernel(read_kernel(kernel_to_rust(kernel).text)).makespan == compile_kernel(kernel).makespan
 
 
 def test_copies_spare_the_wait_for_a_line_that_was_just_read():
