@@ -58,6 +58,23 @@ def test_an_unknown_tensor_is_shown_at_its_line_with_the_known_ones(tmp_path):
     assert "known: x, x_dm" in run.err
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        (".collect(", ".colect(", "did you mean collect?"),
+        ("to_hbm(x_dm", "to_hmb(x_dm", "did you mean to_hbm?"),
+        ("packet=[A % 16])\n    .commit_trim", "paket=[A % 16])\n    .commit_trim", "did you mean packet? fields: time, packet"),
+        ("slice=[A / 32 # 256]", "slise=[A / 32 # 256]", "did you mean slice?"),
+    ],
+)
+def test_a_misspelt_name_is_answered_by_its_neighbour(old, new, hint, tmp_path):
+    assert COPY.count(old) == 1
+    (tmp_path / "k.visa").write_text(COPY.replace(old, new))
+    run = tcptune("run", tmp_path / "k.visa")
+    assert run.status == 2
+    assert hint in run.err
+
+
 def test_a_document_names_the_step_and_the_operation(tmp_path):
     document = Kernel.from_text(COPY).to_json()
     document["steps"][1]["body"][0]["ops"][1]["packet"] = "A % 32"

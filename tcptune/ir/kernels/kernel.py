@@ -105,7 +105,7 @@ class KernelInput:
     def from_json(cls, name: str, raw: Dict[str, Any], axes: Axes) -> KernelInput:
         tier = need(raw, "type", f"input {name!r}")
         if tier not in ("Host", "Hbm", "Dm"):
-            raise InputError(f"input {name!r}: a kernel is called with Host, Hbm or Dm tensors, not {tier!r}")
+            raise InputError(f"input {name!r:.60}: a kernel is called with Host, Hbm or Dm tensors, not {tier!r:.60}")
         levels = TIER_LEVELS[tier]
         no_others(raw, ("type", "dtype", *levels, "fill", "values", "init"), f"input {name!r}")
         mappings = {level: axes.mapping(text_of(raw[level], level)) for level in levels if level in raw}
@@ -140,7 +140,7 @@ class Tolerance:
     def from_json(cls, raw: Dict[str, Any]) -> Tolerance:
         form = record(raw, "tolerance").get("form", "sum")
         if not isinstance(form, str) or form not in ("exact", "max", "sum"):
-            raise InputError(f"unknown tolerance form {form!r}", hint="exact, max or sum")
+            raise InputError(f"unknown tolerance form {form!r:.60}", hint="exact, max or sum")
         return cls(float(number(raw.get("rel", 0), "rel")), float(number(raw.get("abs", 0), "abs")), form)
 
     def to_json(self) -> dict[str, Any]:

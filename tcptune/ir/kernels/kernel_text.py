@@ -380,7 +380,6 @@ class _Reader:
 
     def _step(self, path: tuple[int, ...]) -> KernelStep:
         line = self.lines[self.next]
-        depth = len(path) - 1
         self.where.steps[path] = (line.number, line.text)
         self.next += 1
         if re.match(r"for\s", line.text[line.at :]):

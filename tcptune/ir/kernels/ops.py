@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.ir.fields import flag, integer, need, text_of
+from tcptune.ir.fields import did_you_mean, flag, integer, need, text_of
 from tcptune.ir.fields import start as start_of
 from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.mappings.mapping import Mapping
@@ -50,7 +50,7 @@ class Op:
             if key in ("op",):
                 continue
             if key not in fields:
-                raise InputError(f"operation {cls.NAME!r} has no field {key!r}", hint=f"fields: {', '.join(fields) or 'none'}")
+                raise InputError(f"operation {cls.NAME!r} has no field {key!r:.60}", hint=did_you_mean(key, fields, "fields"))
             values[key] = _read_field(str(fields[key].type), value, axes)
         missing = [n for n, f in fields.items() if n not in values and f.default is dataclasses.MISSING]
         if missing:
@@ -72,7 +72,7 @@ OPS: dict[str, type[Op]] = {}
 def _plain(kind: type, what: str) -> Callable[[Any, Axes], Any]:
     def read(value: Any, axes: Axes) -> Any:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise InputError(f"{value!r} is no {what}")
+            raise InputError(f"{value!r:.60} is no {what}")
         return value
 
     return read
@@ -124,7 +124,7 @@ def op_from_json(raw: Dict[str, Any], axes: Axes) -> Op:
     """
     name = raw.get("op")
     if not isinstance(name, str) or name not in OPS:
-        raise InputError(f"unknown operation {name!r}")
+        raise InputError(f"unknown operation {name!r:.60}", hint=did_you_mean(name, OPS))
     return OPS[name].from_json(raw, axes)
 
 
@@ -205,14 +205,14 @@ class SwitchConfig:
         if isinstance(raw, str):
             return cls(raw)
         if not isinstance(raw, Dict) or len(raw) != 1:
-            raise InputError(f"a switch configuration names one kind and its sizes, got {raw!r}")
+            raise InputError(f"a switch configuration names one kind and its sizes, got {raw!r:.60}")
         ((kind, sizes),) = raw.items()
         if not isinstance(kind, str) or not isinstance(sizes or {}, Dict):
-            raise InputError(f"a switch configuration names one kind and its sizes, got {raw!r}")
+            raise InputError(f"a switch configuration names one kind and its sizes, got {raw!r:.60}")
         known = {"slice1", "slice0", "time0", "ring_size"}
         for key in sizes or {}:
             if key not in known:
-                raise InputError(f"switch configuration {kind} has no size {key!r}", hint=f"sizes: {', '.join(sorted(known))}")
+                raise InputError(f"switch configuration {kind} has no size {key!r:.60}", hint=f"sizes: {', '.join(sorted(known))}")
         return cls(kind, **(sizes or {}))
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from tcptune.errors import InputError
-from tcptune.ir.fields import flag, integer, integers, items, need, no_others, record, start, text_of
+from tcptune.ir.fields import did_you_mean, flag, integer, integers, items, need, no_others, record, start, text_of
 from tcptune.ir.kernels.ops import BeginInterleaved, Op, TileSpec, op_from_json
 from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.mappings.mapping import IDENTITY, Mapping
@@ -40,7 +40,7 @@ class PlanEntry:
         fields = {"chip_shuffle": ("sources",), "cluster_swap": (), "chip_slice": ("axis", "output", "indices")}
         fields["cluster_slice"] = fields["chip_slice"]
         if op not in fields:
-            raise InputError(f"unknown redistribution plan entry {op!r}", hint=f"known: {', '.join(fields)}")
+            raise InputError(f"unknown redistribution plan entry {op!r:.60}", hint=f"known: {', '.join(fields)}")
         no_others(raw, (*fields[op], "op"), f"plan entry {op}")
         values = {name: need(raw, name, f"plan entry {op}") for name in fields[op]}
         return cls(
@@ -138,7 +138,7 @@ class KernelStep:
             if key in raw:
                 values[name] = _READERS[str(f.type)](raw[key], axes)
             elif f.default is dataclasses.MISSING:
-                raise InputError(f"step {cls.NAME!r} misses the field {key!r}")
+                raise InputError(f"step {cls.NAME!r} misses the field {key!r:.60}")
         return cls(**values)
 
     def to_json(self) -> dict[str, Any]:
@@ -458,12 +458,12 @@ def step_from_json(raw: Dict[str, Any], axes: Axes, depth: int = 0) -> KernelSte
         ParseError, RuleViolation: a mapping in it is wrong.
     """
     if not isinstance(raw, dict):
-        raise InputError(f"a step is an object, got {raw!r}")
+        raise InputError(f"a step is an object, got {raw!r:.60}")
     if "ops" in raw:
         return TensorUnit.from_json(raw, axes)
     if "for" in raw:
         return Loop.from_json(raw, axes, depth)
     name = raw.get("op")
     if not isinstance(name, str) or name not in STEPS:
-        raise InputError(f"unknown step {name!r}", hint=f"known: {', '.join(STEPS)}")
+        raise InputError(f"unknown step {name!r:.60}", hint=did_you_mean(name, STEPS))
     return STEPS[name].from_json(raw, axes)

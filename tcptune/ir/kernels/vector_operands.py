@@ -76,7 +76,9 @@ class TagGuard:
                 return cls.group(value)
             if kind in ("matches", "not_matches") and isinstance(value, list | tuple):
                 return cls(tuple(str(bit) for bit in value), kind == "not_matches")
-        raise InputError(f"{raw!r} is no tag guard", hint='"all", {"group": 0}, {"matches": [b0, b1, b2, b3]} or {"not_matches": [...]}')
+        raise InputError(
+            f"{raw!r:.60} is no tag guard", hint='"all", {"group": 0}, {"matches": [b0, b1, b2, b3]} or {"not_matches": [...]}'
+        )
 
     def to_json(self) -> Any:
         if self.is_unconditional:
@@ -116,7 +118,7 @@ class TagMode:
         if isinstance(raw, str):
             return cls(raw)
         if not isinstance(raw, dict) or len(raw) != 1:
-            raise InputError(f"{raw!r} is no tag mode", hint='"Zero" or {"Comparison": [[test, boundary], ...]}')
+            raise InputError(f"{raw!r:.60} is no tag mode", hint='"Zero" or {"Comparison": [[test, boundary], ...]}')
         ((kind, value),) = raw.items()
         if kind == "Comparison" and isinstance(value, list | tuple):
             return cls(kind, tuple(_comparison(entry) for entry in value))
@@ -136,7 +138,7 @@ def _comparison(raw: Any) -> Comparison:
         test, *boundary = raw
         if not boundary or (len(boundary) == 1 and isinstance(boundary[0], int | float) and not isinstance(boundary[0], bool)):
             return Comparison(test, *boundary)
-    raise InputError(f"{raw!r} is no comparison", hint='["Less", 0] or ["True"]')
+    raise InputError(f"{raw!r:.60} is no comparison", hint='["Less", 0] or ["True"]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,7 @@ def operand_from_json(raw: Any) -> Operand:
         return TernaryOperand(operand_from_json(raw[0]), operand_from_json(raw[1]))
     if isinstance(raw, dict) and set(raw) == {"branched"} and isinstance(raw["branched"], list | tuple):
         return Branched(tuple(_slot(entry) for entry in raw["branched"]))
-    raise InputError(f"{raw!r} is no operand", hint='a number, a register tensor, "Stash", [operand0, operand1] or {"branched": [...]}')
+    raise InputError(f"{raw!r:.60} is no operand", hint='a number, a register tensor, "Stash", [operand0, operand1] or {"branched": [...]}')
 
 
 def _slot(raw: Dict[str, Any]) -> Slot:
