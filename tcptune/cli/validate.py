@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from tcptune.cli.output import print_document, text_console
-from tcptune.exec.validate import Validation, error_summary, validate
+from tcptune.errors import InputError
+from tcptune.exec.kernel_file import load_checked
+from tcptune.exec.scheduling.schedule_json import read_schedule
+from tcptune.exec.validate import OperationRow, Validation, compare_with_schedule, error_summary, validate
 
 _WORST_OPERATIONS = 10
 
 
 def command(
-    kernels: Annotated[list[str] | None, typer.Argument(metavar="KERNEL", help="published kernels; default: all of them")] = None,
+    kernels: Annotated[
+        list[str] | None, typer.Argument(metavar="KERNEL", help="published kernels (default: all of them); with --schedule, a kernel file")
+    ] = None,
+    schedule: Annotated[Path | None, typer.Option(help="the schedule JSON that the vendor's compiler wrote for the kernel file")] = None,
+    function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
-    """Compare predicted with published schedules."""
-    found = validate(kernels or ())
+    """Compare predicted with published schedules, or a kernel of one's own with the schedule that the vendor's compiler gave it."""
+    if schedule is None:
+        file = next((k for k in kernels or () if Path(k).suffix in (".json", ".rs", ".visa")), None)
+        if file is not None:
+            raise InputError(f"{file} is no published kernel", hint="a file: tcptune validate kernel.rs --schedule schedule.json")
+        found = validate(kernels or ())
+    elif len(kernels or ()) == 1:
+        found = compare_with_schedule(load_checked(Path((kernels or [""])[0]), function), read_schedule(schedule))
+    else:
+        raise InputError("--schedule takes one kernel file", hint="tcptune validate kernel.rs --schedule schedule.json")
     if json:
         print_document(document(found))
     else:
@@ -27,7 +43,6 @@ def command(
 
 def document(found: Validation) -> dict[str, Any]:
     """The validation/1 document; errors are relative (predicted over published minus one)."""
-    worst = sorted(found.operations, key=lambda o: -abs(o.error_percent))[:_WORST_OPERATIONS]
     return {
         "schema": "tcptune/validation/1",
         "kernels": {
@@ -52,10 +67,15 @@ def document(found: Validation) -> dict[str, Any]:
                     "predicted": o.predicted_cycles,
                     "error": o.error_percent / 100,
                 }
-                for o in worst
+                for o in _worst(found)
             ],
         },
     }
+
+
+def _worst(found: Validation) -> list[OperationRow]:
+    """The operations whose durations differ most, the worst first."""
+    return sorted(found.operations, key=lambda o: -abs(o.error_percent))[:_WORST_OPERATIONS]
 
 
 def print_tables(found: Validation) -> None:
@@ -69,6 +89,15 @@ def print_tables(found: Validation) -> None:
         imposed_error = "-" if k.imposed_percent is None else f"{k.imposed_percent:+.2f} %"
         table.add_row(k.kernel, f"{k.published:,}", imposed, imposed_error, f"{k.own_order:,}", f"{k.own_percent:+.2f} %")
     console.print(table)
+    worst = [o for o in _worst(found) if o.difference]
+    if worst:
+        operations = Table("kernel", "operation", "kind", "published", "predicted", "error", title="operations that differ most, in cycles")
+        for column in operations.columns[3:]:
+            column.justify = "right"
+        for o in worst:
+            cells = (f"{o.published_cycles:,}", f"{o.predicted_cycles:,}", f"{o.error_percent:+.2f} %")
+            operations.add_row(o.kernel, o.step, o.kind, *cells)
+        console.print(operations)
     console.print(f"published order imposed: worst {found.worst_imposed_percent:.2f} %, median {found.median_imposed_percent:.2f} %")
     console.print(
         f"Tensor Unit operations exact to 2 cycles: {100 * found.tensor_unit_exact_share:.1f} %; worst DMA {found.worst_dma_percent:.1f} %"

@@ -12,11 +12,12 @@ from statistics import median
 from typing import Any
 
 from tcptune.errors import InputError
-from tcptune.exec.compile import Compiled, compile_kernel
+from tcptune.exec.compile import Compiled, compile_checked, compile_kernel
 from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
-from tcptune.exec.scheduling.impose import ranks_of
+from tcptune.exec.program.checked import CheckedKernel
+from tcptune.exec.scheduling.impose import imposed_ranks, match, ranks_of
 from tcptune.ir.kernels.kernel import Kernel
-from tcptune.ir.schedule import DMA
+from tcptune.ir.schedule import DMA, Schedule
 
 PUBLISHED_SCHEDULES = Path(__file__).parents[1] / "data" / "published_schedules.json"
 """Shipped rows: published makespans and operations of every kernel."""
@@ -187,6 +188,25 @@ def _operations(name: str, entry: Published, compiled: Compiled) -> list[Operati
     if missing:
         raise InputError(f"the published schedule of {name} names the step {missing[0]!r}, which our kernel has not")
     return [OperationRow(name, o.step, o.kind, o.cycles, cycles[o.step]) for o in entry.operations]
+
+
+def compare_with_schedule(checked: CheckedKernel, schedule: Schedule) -> Validation:
+    """Compares any kernel with the schedule that the vendor's compiler gave it; operations are matched as `exec.scheduling.impose` does.
+
+    Raises:
+        InputError: the schedule holds no operation of the kernel.
+        WorkError: nothing prices an operation of the kernel.
+    """
+    name = checked.kernel.name
+    begins = [o.begin for o in schedule.operations if o.kind != "Core" and o.duration_cycles]
+    first_begin = min(begins, default=None)
+    own = compile_checked(checked, first_begin=first_begin)
+    ranks = imposed_ranks(schedule, own.program)
+    imposed = compile_checked(checked, ranks=ranks, first_begin=first_begin)
+    cycles = {i.id: i.duration_cycles for i in own.instructions}
+    matched = match(schedule, own.program)
+    operations = [OperationRow(name, i, o.kind, o.duration_cycles, cycles[i]) for i, o in matched.items()]
+    return Validation((KernelRow(name, schedule.makespan, own.makespan, imposed.makespan),), tuple(operations))
 
 
 def validate(names: Sequence[str] = ()) -> Validation:

@@ -4,11 +4,12 @@ import pytest
 
 from tcptune.errors import InputError
 from tcptune.exec.compile import compile_kernel
-from tcptune.exec.library import patterns, perceptron
+from tcptune.exec.library import patterns, perceptron, vector_rows
+from tcptune.exec.program.check import check_kernel
 from tcptune.exec.scheduling.check_schedule import check_schedule
 from tcptune.exec.scheduling.impose import imposed_ranks
 from tcptune.exec.scheduling.schedule_json import from_json, to_json
-from tcptune.exec.validate import KERNELS, published, validate
+from tcptune.exec.validate import KERNELS, compare_with_schedule, published, validate
 
 RESULT = validate()
 ROWS = {k.kernel: k for k in RESULT.kernels}
@@ -76,3 +77,27 @@ def test_a_file_of_another_kernel_is_refused():
     compiled = compile_kernel(patterns.gemv())
     with pytest.raises(InputError, match="no operation of this kernel"):
         imposed_ranks(from_json({"instructions": []}), compiled.program)
+
+
+def test_a_kernel_is_compared_with_a_schedule_of_its_own():
+    """A schedule whose store takes 100 cycles less and whose other times are ours: one operation is off by that."""
+    kernel = vector_rows.add()
+    ours = to_json(compile_kernel(kernel).schedule)
+    for row in ours["instructions"]:
+        life = row["lifetime"]
+        if row["tpe"] == "DmaStore":
+            life["end"] -= 100
+            store = life["end"] - life["begin"]
+        elif life["begin"] >= 9_000:
+            life["begin"], life["end"] = life["begin"] - 100, life["end"] - 100
+    found = compare_with_schedule(check_kernel(kernel), from_json(ours))
+    (row,) = found.kernels
+    assert row.own_order - row.published == row.imposed - row.published == 100
+    off = [o for o in found.operations if o.difference]
+    assert [(o.kind, o.published_cycles, o.difference) for o in off] == [("DmaStore", store, 100)]
+    assert len(found.operations) == 4
+
+
+def test_a_schedule_of_another_kernel_is_refused():
+    with pytest.raises(InputError):
+        compare_with_schedule(check_kernel(vector_rows.add()), from_json({"instructions": []}))
