@@ -13,13 +13,14 @@ from tcptune.exec.compile import compile_checked
 from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.scheduling.schedule_forms import schedules_of
 from tcptune.ir.files import read_json
-from tcptune.ir.schedule import Schedule
+from tcptune.ir.schedule import Operation, Schedule
 from tcptune.reports.diagnosis import Diagnosis, diagnose
 from tcptune.reports.schedule_analysis import Analysis, analyse, named, source_line
 from tcptune.reports.schedule_comparison import Comparison, peak_bytes, schedule_hash
 
 _LONGEST_GAPS = 8
 _LARGEST_BUFFERS = 12
+_LEAST_SLACK = 12
 
 
 def command(
@@ -99,6 +100,9 @@ def print_analysis(analysis: Analysis) -> None:
     for o in analysis.critical:
         critical.add_row(o.id, o.kind, f"{o.begin:,}", f"{o.end:,}", f"{o.duration_cycles:,}", source_line(o))
     console.print(critical)
+    beside = [o for o in analysis.schedule.operations if o.duration_cycles and o not in analysis.critical]
+    if beside:
+        console.print(_beside(analysis, beside))
     gaps = _table("longest gaps", "begin #", "end #", "cycles #", "waited for")
     for gap in sorted(analysis.gaps, key=lambda g: (-g.cycles, g.begin))[:_LONGEST_GAPS]:
         gaps.add_row(gap.resource, f"{gap.begin:,}", f"{gap.end:,}", f"{gap.cycles:,}", gap.reason)
@@ -119,6 +123,15 @@ def diagnosis_text(found: Diagnosis, makespan: int) -> str:
     parts = {"movement": found.movement, "Tensor Unit": found.tensor_unit, "launch, syncs and waits": found.fixed}
     shares = ", ".join(f"{what} {cycles:,} cycles ({cycles / makespan:.0%})" for what, cycles in parts.items())
     return f"critical path: {shares}\n{found.finding}: change the {found.lever} (tcptune explain TUNE-007)"
+
+
+def _beside(analysis: Analysis, operations: list[Operation]) -> Table:
+    """Operations off the critical path, those that may be delayed least first."""
+    table = _table("beside the path", "kind", "begin #", "end #", "cycles #", "slack (cycles) #")
+    for o in sorted(operations, key=lambda o: (analysis.slack.get(o.id, 0), o.begin))[:_LEAST_SLACK]:
+        numbers = (o.begin, o.end, o.duration_cycles, analysis.slack.get(o.id, 0))
+        table.add_row(o.id, o.kind, *(f"{n:,}" for n in numbers))
+    return table
 
 
 def _memory(schedule: Schedule) -> Table:

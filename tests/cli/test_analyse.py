@@ -32,7 +32,15 @@ def test_a_kernel_in_every_form_and_its_schedule_file_are_one_schedule(folder):
 def test_one_schedule_shows_resources_path_gaps_memory_and_the_lever(folder):
     run = tcptune("analyse", folder / "schedule.json")
     assert run.status == 0, run.err
-    for part in ("exclusive cycles", "critical path", "waited for", "bytes a slice", "peak memory: Sram", "makespan 81,154 cycles"):
+    for part in (
+        "exclusive cycles",
+        "critical path",
+        "waited for",
+        "bytes a slice",
+        "peak memory: Sram",
+        "slack (cycles)",
+        "makespan 81,154 cycles",
+    ):
         assert part in run.out, part
     assert "change the mapping, padding or transfer boundary" in run.out  # nine tenths of it is the store
 
