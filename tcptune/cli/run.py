@@ -16,6 +16,7 @@ from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_checked
 from tcptune.exec.kernel_file import load_checked, recorded_profile
 from tcptune.exec.program.checked import CheckedKernel
+from tcptune.exec.program.unread import unread_notes
 from tcptune.exec.running.fill import SEED, declared_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
 from tcptune.exec.running.oracle import Verification, has_oracle, verify
@@ -44,11 +45,14 @@ def command(
     if schedule is not None and compiled is not None:
         write_schedule(compiled.schedule, schedule)
     result = run_kernel(checked, declared_inputs(program, seed))
+    notes = [*unread_notes(checked), *(compiled.schedule.notes if compiled is not None else ())]
     verification = verify(checked, (seed, seed + 1, seed + 2)) if has_oracle(program) else None
     if json:
-        print_document(document(program.name, compiled, unscheduled, result, verification))
+        print_document({**document(program.name, compiled, unscheduled, result, verification), "notes": notes})
     else:
         print_summary(program.name, compiled, unscheduled, result, verification)
+        for text in notes:
+            print(f"note: {text}")
     if verification is not None:
         verification.require()
     if result.undefined_reads:
@@ -124,8 +128,6 @@ def print_summary(name: str, compiled: Compiled | None, unscheduled: str, result
     if compiled is None:
         console.print(f"not scheduled: {unscheduled}")
         return
-    for note in compiled.schedule.notes:
-        console.print(f"note: {note}")
     table = Table("begin", "end", "cycles", "kind", "operation", "contexts")
     for column in table.columns[:3]:
         column.justify = "right"
