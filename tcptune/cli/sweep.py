@@ -38,7 +38,7 @@ def command(
         outcome = run_suite(suite, folder, write_result, resume=resume, watch=watch)
     runs = load_runs(outcome.finished)
     failed = {failure.name: failure.error.message for failure in outcome.failures}
-    files = write_sweep(suite.config, runs, folder, suite.title, failed) if runs else {}
+    files = write_sweep(suite.config, runs, folder, suite.title, failed) if runs or failed else {}
     if json:
         print_document(sweep_document(suite.config, runs, failed))
     elif runs:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Mapping as Dict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -218,28 +219,36 @@ def repeated(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return spread_rows([run.result for run in runs], [row["what"] for row in summary_rows(runs)])
 
 
-def comparison_csv(runs: Sequence[Run]) -> str:
-    """The table as CSV."""
-    return csv_text(summary_rows(runs), SUMMARY)
+def comparison_csv(runs: Sequence[Run], failed: Dict[str, str] | None = None) -> str:
+    """The table as CSV; searches that found nothing are rows with the reason in the column ``failed``."""
+    if not failed:
+        return csv_text(summary_rows(runs), SUMMARY)
+    rows = [*summary_rows(runs), *({"name": name, "failed": why} for name, why in failed.items())]
+    return csv_text(rows, (*SUMMARY, *columns("failed:found nothing because")))
 
 
 def write_comparison(
-    runs: Sequence[Run], folder: Path, title: str = "Comparison", stem: str = "comparison", question: str = ""
+    runs: Sequence[Run],
+    folder: Path,
+    title: str = "Comparison",
+    stem: str = "comparison",
+    question: str = "",
+    failed: Dict[str, str] | None = None,
 ) -> dict[str, str]:
-    """Writes ``<stem>.html`` and ``<stem>.csv`` into `folder`; returns their names.
+    """Writes ``<stem>.html`` and ``<stem>.csv`` into `folder`; returns their names. `failed`: why other searches found nothing, by name.
 
     Raises:
         InputError: nothing to compare, or the folder cannot be written.
     """
-    if not runs:
+    if not runs and not failed:
         raise InputError("nothing to compare", hint="give at least one result folder")
     files = {"html": f"{stem}.html", "csv": f"{stem}.csv"}
-    write_text(folder / files["csv"], comparison_csv(runs))
-    write_text(folder / files["html"], comparison_html(runs, title, question))
+    write_text(folder / files["csv"], comparison_csv(runs, failed))
+    write_text(folder / files["html"], comparison_html(runs, title, question, failed))
     return files
 
 
-def comparison_html(runs: Sequence[Run], title: str = "Comparison", question: str = "") -> str:
+def comparison_html(runs: Sequence[Run], title: str = "Comparison", question: str = "", failed: Dict[str, str] | None = None) -> str:
     """The page: summary, parts of the makespan, resources, timelines on one scale, choices, operations side by side."""
     analyses = {run.name: analyse(run.schedule) for run in runs if run.schedule is not None}
     last = max((a.makespan for a in analyses.values()), default=1)
@@ -249,6 +258,8 @@ def comparison_html(runs: Sequence[Run], title: str = "Comparison", question: st
         "compare.html.j2",
         title=title,
         question=question,
+        failed=[{"name": name, "why": why} for name, why in (failed or {}).items()],
+        failed_columns=columns("name:search", "why:found nothing because"),
         rows=summary_rows(runs),
         summary_columns=PAGE,
         identical=same,

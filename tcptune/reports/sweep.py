@@ -33,10 +33,10 @@ def write_sweep(
     """Writes ``sweep.json``, ``sweep.csv`` and ``sweep.html`` into `folder`; returns their names.
 
     Raises:
-        InputError: there is no run, or the folder cannot be written.
+        InputError: there is neither a run nor a failure, or the folder cannot be written.
     """
     question = config.get("question", "") if isinstance(config, dict) else ""
-    files = write_comparison(runs, folder, title, STEM, str(question))
+    files = write_comparison(runs, folder, title, STEM, str(question), dict(failed or {}))
     files["json"] = f"{STEM}.json"
     write_text(folder / files["json"], json.dumps(sweep_document(config, runs, failed), indent=1) + "\n")
     return files

@@ -11,6 +11,7 @@ from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.workload import Workload
 from tcptune.search.frame import PROVEN, REPORTED, TRIALS, Search, Tally
+from tcptune.search.knobs import slice_orders
 from tcptune.search.options import Options
 from tcptune.search.parallel import Outcome, Workers
 from tcptune.search.space import Space, transfers_floor
@@ -166,11 +167,12 @@ class Tuner(Search):
         return price(Layout(candidate), self.space.fixed, self.options.profile).to_json()
 
     def _at_defaults(self, best: Candidate) -> dict[str, Candidate]:
+        """Slices in the workload's order of axes is the manual's; which operand waits is a matter of the placement."""
         found = {}
-        plain = Knobs().to_json()
+        plain = {**Knobs().to_json(), "slice_order": list(slice_orders(best.placement, self.workload.output)[0])}
         chosen = best.knobs.to_json()
         for name, value in chosen.items():
-            if value == plain[name] or name in ("slice_order", "stationary"):
+            if value == plain[name] or name == "stationary":
                 continue
             changed = {**chosen, name: plain[name]}
             if name == "gather":
