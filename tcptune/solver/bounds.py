@@ -7,6 +7,8 @@ bytes and pieces that its placement makes mandatory (`solver.transfer_bounds` fo
   divides the copies by `r` at most; a block that is one packet, or whose positions are odd, is not divided at all, so it is replicated;
 * rings of both operands lie one inside of the other (they share no digit but the idle one), and the switch passes the flits of the outer
   ring once for each position of the inner one: what the inner ring saves in copies, the outer operand pays in flits;
+* summed slices lie inside of such a ring, which then passes its flits once for each of them, or outside, where the Inter-Slice Reducer does
+  not reach them, and a ring that gathers partial sums goes round the slices of the operand's ring too;
 * the pass: packets, flits and drained flits at the best lane mode; a stream that the accumulator cannot hold is fetched again; with summed
   axes over slices or clusters, the cheapest way to add;
 * an epilogue: the loads of its operands before the pass that reads them, and passes of its own;
@@ -16,6 +18,7 @@ bytes and pieces that its placement makes mandatory (`solver.transfer_bounds` fo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, prod
 
@@ -73,27 +76,40 @@ def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) ->
 
     epilogue = _epilogue_bounds(table, fixed, timing)
 
-    def whole(load_w: Floats, load_x: Floats, rounds_w: Floats, rounds_x: Floats) -> Floats:
-        staging = fixed.staging_pass + table.staged_flits() * rounds_w
-        front = _front_bound(load_w, load_x, copies[w], copies[x], staging)
-        contraction = _with_sums(table, fixed, timing, streaming.steps(rounds_x))
-        return np.asarray(tail + _with_epilogue(epilogue, front, load_w + load_x, contraction), dtype=np.float64)
-
+    sums = _Sums.of(table, fixed, timing)
     one = np.ones(table.rows)
-    options = []
+
+    def whole(loads: dict[int, Floats], rounds: dict[int, Floats], added: Callable[[Floats], Floats]) -> Floats:
+        staging = fixed.staging_pass + table.staged_flits() * rounds[w]
+        front = _front_bound(loads[w], loads[x], copies[w], copies[x], staging)
+        contraction = added(streaming.steps(rounds[x]))
+        return np.asarray(tail + _with_epilogue(epilogue, front, loads[w] + loads[x], contraction), dtype=np.float64)
+
+    def with_rings(loads: dict[int, Floats], rounds: dict[int, Floats], ringed: tuple[int, ...], ring: int) -> Floats:
+        """`ringed` operands come by rings, the inner one over `ring` slices at least; summed slices lie inside of that one or outside."""
+        if not sums.over_slices:
+            return whole(loads, rounds, sums.inside)
+        passed = {index: rounds[index] * sums.slices if index in ringed else rounds[index] for index in (w, x)}
+        return np.minimum(whole(loads, passed, sums.inside), whole(loads, rounds, lambda streamed: sums.outside(streamed, ring)))
+
+    alone = {index: operands[index].load(operands[index].shared, timing) for index in (w, x)}
+    options = [whole(alone, {w: one, x: one}, sums.cheapest)]
     for inner in (w, x):
-        alone = operands[inner].load(operands[inner].shared, timing)
-        loads = {inner: alone, 1 - inner: least[1 - inner]}
-        options.append(whole(loads[w], loads[x], one, one))
-        ring = 2
+        loads = {inner: alone[inner], 1 - inner: least[1 - inner]}
+        options.append(with_rings(loads, {w: one, x: one}, (1 - inner,), _LEAST_RING))
+        ring = _LEAST_RING
         while ring <= int(operands[inner].largest_ring.max()):
             possible = (ring <= operands[inner].largest_ring) & (ring <= operands[inner].shared)
-            loads[inner] = operands[inner].load(np.maximum(1, operands[inner].shared // ring), timing)
+            loads = {inner: operands[inner].load(np.maximum(1, operands[inner].shared // ring), timing), 1 - inner: least[1 - inner]}
             rounds = {inner: one, 1 - inner: np.full(table.rows, float(ring))}
-            options.append(np.where(possible, whole(loads[w], loads[x], rounds[w], rounds[x]), np.inf))
+            options.append(np.where(possible, with_rings(loads, rounds, (w, x), ring), np.inf))
             ring *= 2
     total = np.floor(np.minimum.reduce(options)).astype(np.int64)
-    return Bounds((least[0], least[1]), _with_sums(table, fixed, timing, streaming.steps(one)), store, total, epilogue)
+    return Bounds((least[0], least[1]), sums.cheapest(streaming.steps(one)), store, total, epilogue)
+
+
+_LEAST_RING = 2
+"""Slices of the smallest ring."""
 
 
 def placement_bound(family: Family, placement: Placement, fixed: FixedCosts, timing: DmaTiming) -> int:
@@ -174,7 +190,8 @@ class _Operand:
     def load(self, copies: Ints, timing: DmaTiming) -> Floats:
         """Bound of a load that brings `copies` of every part to a cluster."""
         places = np.minimum(RNGD.slices_per_cluster, self.own * self.shared * self.largest_ring)
-        return load_bound(Traffic(self.first_bytes * copies, self.last_bytes * copies, self.run_bytes, places, self.span_bytes), timing)
+        span = self.span_bytes * copies.astype(np.float64)  # where copies are made, they may lie in HBM already
+        return load_bound(Traffic(self.first_bytes * copies, self.last_bytes * copies, self.run_bytes, places, span), timing)
 
 
 def _loaded(table: PlacementTable, axes: tuple[str, ...], axis: str) -> Ints:
@@ -248,30 +265,70 @@ def _must_fetch_again(table: PlacementTable, broadcast: Ints, packet: Ints) -> n
     return np.asarray((steps > 1) & (broadcast > slots))
 
 
-def _with_sums(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming, streamed: Floats) -> Floats:
-    """Contraction of `streamed` cycles and the cheapest way to add partial sums of slices and clusters (VT-009, VT-011, VT-030).
+@dataclass(frozen=True)
+class _Sums:
+    """Ways to add partial sums of slices and clusters, and what they cost beside a contraction of `streamed` cycles (VT-009, 011, 030).
 
     Either the Inter-Slice Reducer adds those of slices in the pass itself; or a pass of its own adds them, after a ring of at least as many
     slices as there are terms, or after a DMA of them all. Those of two clusters take a DMA and a pass in any case; each may add half.
+
+    Attributes:
+        slices: over which one sum lies.
+        terms: of one sum, clusters included.
+        flits: of the partial sums that one slice adds, for each term.
+        exchanged: DMA and pass for the terms of two clusters alone.
+        across, copied: DMA of all terms where clusters make it mandatory, and in any case.
+        ring_wait: what the ring of all slices costs on top.
     """
-    slices, clusters = summed(table, "slice"), summed(table, "cluster")
-    workload, flit = table.family.workload, RNGD.vector_ways[0]
-    results = prod(workload.size(a) for a in workload.output) * RNGD.flit_bytes / flit
-    flits = np.maximum(1.0, table.output_block() / flit / clusters)
-    rate = timing.dm_copy_bytes_per_cycle
 
-    def copied(terms: Ints) -> Floats:
-        return np.asarray(timing.start_load.value + (0.0 if rate is None else results / rate.value) * terms, dtype=np.float64)
+    fixed: FixedCosts
+    slices: Ints
+    terms: Ints
+    flits: Floats
+    exchanged: Floats
+    across: Floats
+    copied: Floats
+    ring_wait: Floats
 
-    plain = fixed.contraction_pass + streamed
-    reduced = fixed.reduce_pass + np.maximum(streamed, fixed.reduce_least) + fixed.reduce_per_slice * slices
-    reduced = np.where(slices > 1, reduced, plain)
-    exchanged = np.where(clusters > 1, copied(clusters) + fixed.vector_pass + flits * clusters, 0.0)
-    terms = slices * clusters
-    whole_ring = fixed.whole_ring * (slices == RNGD.slices_per_cluster)
-    ring = np.where(clusters > 1, copied(terms), 0.0) + whole_ring
-    added = fixed.vector_pass + flits * terms + np.minimum(ring, copied(terms))
-    return np.minimum(reduced + exchanged, np.where(slices > 1, plain + added, np.inf))
+    @classmethod
+    def of(cls, table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> _Sums:
+        slices, clusters = summed(table, "slice"), summed(table, "cluster")
+        workload, flit = table.family.workload, RNGD.vector_ways[0]
+        result_bytes = prod(workload.size(a) for a in workload.output) * RNGD.flit_bytes / flit
+        flits = np.maximum(1.0, table.output_block() / flit / clusters)
+        rate = timing.dm_copy_bytes_per_cycle
+
+        def copied(terms: Ints) -> Floats:
+            return np.asarray(timing.start_load.value + (0.0 if rate is None else result_bytes / rate.value) * terms, dtype=np.float64)
+
+        exchanged = np.where(clusters > 1, copied(clusters) + fixed.vector_pass + flits * clusters, 0.0)
+        terms = slices * clusters
+        across = np.where(clusters > 1, copied(terms), 0.0)
+        ring_wait = fixed.whole_ring * (slices == RNGD.slices_per_cluster).astype(np.float64)
+        return cls(fixed, slices, terms, flits, exchanged, across, copied(terms), ring_wait)
+
+    @property
+    def over_slices(self) -> bool:
+        """Whether any row has a summed axis over slices."""
+        return bool((self.slices > 1).any())
+
+    def inside(self, streamed: Floats) -> Floats:
+        """With summed slices innermost: the reducer, or a ring of just these slices."""
+        plain = self.fixed.contraction_pass + streamed
+        folded = self.fixed.reduce_pass + np.maximum(streamed, self.fixed.reduce_least) + self.fixed.reduce_per_slice * self.slices
+        gathered = plain + self.fixed.vector_pass + self.flits * self.terms + self.across + self.ring_wait
+        split = np.minimum(folded + self.exchanged, gathered)
+        return np.asarray(np.where(self.slices > 1, split, plain + self.exchanged), dtype=np.float64)
+
+    def outside(self, streamed: Floats, ring: int) -> Floats:
+        """With `ring` other slices inside of the summed ones: a ring over all of them, or a DMA; impossible without summed slices."""
+        added = self.flits * self.terms
+        met = np.minimum(added * ring + self.across + self.ring_wait, added + self.copied)
+        return np.asarray(np.where(self.slices > 1, self.fixed.contraction_pass + streamed + self.fixed.vector_pass + met, np.inf))
+
+    def cheapest(self, streamed: Floats) -> Floats:
+        """Whatever lies inside of the summed slices."""
+        return np.minimum(self.inside(streamed), self.outside(streamed, 1))
 
 
 # epilogue
