@@ -95,7 +95,8 @@ def test_the_plan_that_the_oracle_runs_has_the_same_structure():
     entry = next(e for e in range(space.entries) if space.tiles(e) == tiles)
     candidate = space.bodies(entry, 1 << 40)[0].candidate
     small = affordable(candidate)
-    assert fits(small) and not fits(candidate)
+    assert not fits(candidate)
+    assert math.prod(size for _, size in small.workload.sizes) <= math.prod(size for _, size in candidate.workload.sizes) / 8
     assert small.knobs == candidate.knobs
     assert [loop.axis for loop in small.tiles.loops] == ["i", "j"]
     for before, after in zip(candidate.placement.axes, small.placement.axes, strict=True):

@@ -7,13 +7,17 @@ and the positions of axes in Time are halved until the run is affordable. Every 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.candidates import lower_candidate
-from tcptune.exec.program.check import check_kernel
+from tcptune.exec.program.check import check_kernel, trip_count
+from tcptune.exec.program.checked import CheckedKernel, CheckedStep
+from tcptune.exec.running.oracle import most_products
 from tcptune.ir.candidate import Candidate
+from tcptune.ir.kernels.ops import ContractOuter, ContractPacket
+from tcptune.ir.kernels.steps import Loop
 from tcptune.ir.placement import Placement
 from tcptune.ir.workload import K
 from tcptune.model.hardware import RNGD
@@ -24,10 +28,13 @@ MOST_POSITIONS = 1 << 21
 """Positions of a tensor over all slices, or in HBM, that are run: index arrays of about 100 bytes a position are made of it."""
 
 MOST_PRODUCTS = 1 << 26
-"""Products of a contraction over all tiles that are run: well under a second a run."""
+"""Products of a contraction, over all tiles, that are run: about a second a run."""
 
-EVEN = 64
-"""Lengths that are multiples of it can be halved and still begin on whole words."""
+MOST_STREAMED = 1 << 24
+"""Positions of all streams between engines that are run: about a second a run, too."""
+
+ROUND = 32
+"""Shorter tiles are a multiple of it long, so that their rows begin on whole words; summed axes are halved exactly."""
 
 
 def affordable(candidate: Candidate) -> Candidate:
@@ -35,23 +42,34 @@ def affordable(candidate: Candidate) -> Candidate:
     if fits(candidate):
         return candidate
     small = candidate.with_fewer_tiles(dict.fromkeys(candidate.tiles.axes, TWICE))
-    if not _is_legal(small):
+    if _checked(small) is None:
         return candidate
     while not fits(small):
-        halved = next((plan for plan in _halved(small) if _is_legal(plan)), None)
+        halved = next((plan for plan in _halved(small) if _checked(plan) is not None), None)
         if halved is None:
             return small
         small = halved
     return small
 
 
-def _is_legal(candidate: Candidate) -> bool:
-    """Whether a plan keeps every rule; one with shorter tiles may miss what its switch rings or packets need."""
+def _checked(candidate: Candidate) -> CheckedKernel | None:
+    """The plan's kernel; None if it breaks a rule: shorter tiles may miss what its switch rings or packets need."""
     try:
-        check_kernel(lower_candidate(candidate))
+        return check_kernel(lower_candidate(candidate))
     except RuleViolation:
-        return False
-    return True
+        return None
+
+
+def _streamed(steps: Sequence[CheckedStep]) -> int:
+    """Positions of all streams of these steps, padding included, without those of the products."""
+    total = 0
+    for step in steps:
+        if isinstance(step.step, Loop):
+            total += trip_count(step.step) * _streamed(step.body)
+        for stage in step.chain.steps if step.chain is not None else ():
+            if not isinstance(stage.op, ContractOuter | ContractPacket):
+                total += math.prod(stage.after.shape)
+    return total
 
 
 def fits(candidate: Candidate) -> bool:
@@ -61,8 +79,12 @@ def fits(candidate: Candidate) -> bool:
     slices = RNGD.clusters_per_chip * RNGD.slices_per_cluster
     held = max(slices * math.prod(candidate.placement.of(axis).in_slice for axis in axes) for axes in tensors)
     stored = max(math.prod(workload.size(axis) for axis in axes) for axes in tensors)
-    products = math.prod(size for _, size in workload.sizes)
-    return max(held, stored) <= MOST_POSITIONS and products <= MOST_PRODUCTS
+    if max(held, stored) > MOST_POSITIONS:
+        return False
+    checked = _checked(candidate)
+    if checked is None:
+        return False
+    return candidate.tiles.tiles * most_products(checked.steps) <= MOST_PRODUCTS and _streamed(checked.steps) <= MOST_STREAMED
 
 
 def _halved(candidate: Candidate) -> Iterator[Candidate]:
@@ -71,10 +93,9 @@ def _halved(candidate: Candidate) -> Iterator[Candidate]:
     lengths = dict(tiles.lengths)
 
     def can(axis: str) -> bool:
-        length = lengths.get(axis, workload.size(axis))
-        pitch = tiles.pitch(axis, workload.size(axis)) if axis in lengths else 0
-        whole = candidate.placement.of(axis).padded == length or workload.roles()[axis] != K
-        return candidate.placement.of(axis).time % 2 == 0 and length % EVEN == 0 and pitch % EVEN == 0 and whole
+        length, placed = lengths.get(axis, workload.size(axis)), candidate.placement.of(axis)
+        exact = placed.padded == length and length % (2 * ROUND) == 0 and placed.time % 2 == 0
+        return placed.time > 1 and length >= 2 * ROUND and (exact or workload.roles()[axis] != K)
 
     axes = [placed.axis for placed in candidate.placement.axes if can(placed.axis)]
     for axis in sorted(axes, key=lambda a: -candidate.placement.of(a).time):
@@ -85,16 +106,24 @@ def _with_half(candidate: Candidate, axis: str) -> Candidate:
     """The plan with half as many positions of one axis in Time."""
     workload, tiles = candidate.workload, candidate.tiles
     lengths = dict(tiles.lengths)
-    size = workload.size(axis) // 2
+    shorter = replace(candidate.placement.of(axis), time=candidate.placement.of(axis).time // 2)
+    size = min(_half(workload.size(axis)), shorter.padded)
     if axis in lengths:
-        lengths[axis] //= 2
-    placed = tuple(replace(p, time=p.time // 2) if p.axis == axis else p for p in candidate.placement.axes)
+        length = min(_half(lengths[axis]), shorter.padded)
+        overlap = ROUND if length > ROUND and tiles.pitch(axis, workload.size(axis)) < lengths[axis] else 0
+        size, lengths[axis] = length + (tiles.count(axis) - 1) * (length - overlap), length
+    placed = tuple(shorter if p.axis == axis else p for p in candidate.placement.axes)
     return replace(
         candidate,
         workload=replace(workload, sizes=tuple((a, size if a == axis else n) for a, n in workload.sizes)),
         placement=Placement(placed),
         tiles=replace(tiles, lengths=tuple(lengths.items())),
     )
+
+
+def _half(length: int) -> int:
+    """Half of a length of at least two times `ROUND`, rounded down to a multiple of it."""
+    return length // 2 // ROUND * ROUND
 
 
 def what_ran(candidate: Candidate, small: Candidate) -> str:

@@ -81,11 +81,9 @@ class TiledSpace:
         """Lower bound of every tiled plan, in cycles."""
         return tiles_bound(self.workload, Tiles(), self.fixed, self.profile)
 
-    def prepare(self) -> None:
-        """Lists the tilings.
-
-        Raises:
-            TimeIsUp: the deadline is over. WorkError: a tensor is larger than the memory of the chip.
+    def require_room(self) -> None:
+        """Raises:
+        WorkError: a tensor is larger than the memory of the chip.
         """
         workload = self.workload
         tensors = [(axes, workload.dtype) for axes in workload.inputs] + [(workload.output, workload.out_dtype)]
@@ -93,6 +91,14 @@ class TiledSpace:
             if workload.bytes_of(axes, element) > RNGD.hbm_bytes:
                 needed = f"a tensor over {', '.join(axes)} has {workload.bytes_of(axes, element):,} B, HBM {RNGD.hbm_bytes:,} B (HBM-002)"
                 raise WorkError(f"{workload.text} is too large for one pass, and for tiles", hint=needed)
+
+    def prepare(self) -> None:
+        """Lists the tilings.
+
+        Raises:
+            TimeIsUp: the deadline is over. WorkError: a tensor is larger than the memory of the chip.
+        """
+        self.require_room()
         self._order  # noqa: B018 - computed once and kept
 
     def bodies(self, entry: int, below: int, keep: int = 1) -> list[Body]:

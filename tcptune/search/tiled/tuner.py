@@ -17,6 +17,7 @@ from tcptune.search.options import Options
 from tcptune.search.parallel import RETRIES, Outcome, Workers, evaluate
 from tcptune.search.result import Plan, SearchResult
 from tcptune.search.store import REJECTED, SCHEDULED, StepRecord
+from tcptune.search.template import template, template_words
 from tcptune.search.tiled.checking import affordable, what_ran
 from tcptune.search.tiled.space import Body, TiledSpace
 
@@ -37,12 +38,12 @@ _NO_LIMIT = 1 << 62
 class TiledTuner(Search):
     """One search over the tilings of a contraction. The seed has no effect: tilings are taken in the order of their bound."""
 
-    what_default = "none: the manual's template mappings take one pass"
     reported = REPORTED_TILED
 
     def __init__(self, workload: Workload, options: Options | None = None) -> None:
         super().__init__(workload, options)
         self.space = TiledSpace(workload, self.options.profile)
+        self.what_default = template_words(workload)
         self._state = Tally()
         self._next = 0
 
@@ -55,7 +56,9 @@ class TiledTuner(Search):
         return self.space
 
     def _template(self) -> Candidate | None:
-        return None
+        """The manual's mapping in one pass; it is refused where that does not fit."""
+        self.space.require_room()
+        return template(self.workload)
 
     # steps
 
@@ -67,7 +70,7 @@ class TiledTuner(Search):
             return TRIALS
         limit = _NO_LIMIT if self.state.makespan is None else self.state.makespan
         over = self._next >= self.space.entries or self.space.bound(self._next) >= limit
-        if over and self.state.makespan is None and not self.state.rejections:
+        if over and self.state.makespan is None and not self.state.trials:
             raise WorkError(f"{self.workload.text} is too large for one pass, and so is every tile of it", hint=TOO_LARGE)
         return EXHAUSTED if over else ""
 
