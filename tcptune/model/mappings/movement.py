@@ -202,8 +202,10 @@ def carried_digits(parts: tuple[Mapping, ...]) -> dict[str, Digits]:
         extent = _extent(m)
         operand, weight = strip_digits(m)
         while isinstance(operand, (Padding, Resize)):
-            operand, inner_weight = strip_digits(operand.inner)
-            weight *= inner_weight
+            inner, inner_weight = strip_digits(operand.inner)
+            if not isinstance(inner, Symbol) or inner.size > operand.inner.size:  # a digit was padded: counts beyond it are padding
+                extent = min(extent, -(-operand.inner.size // weight))
+            operand, weight = inner, weight * inner_weight
         if isinstance(operand, Symbol):
             found.setdefault(operand.name, set()).add((weight, extent))
         elif not isinstance(operand, Broadcast) and operand_key(operand) not in seen:

@@ -94,6 +94,16 @@ def test_a_slice_reads_itself_where_the_data_is_replicated():
 def test_carried_digits_are_joined():
     assert carried_digits((m("B / 64 % 2"), m("B % 64"))) == {"B": ((1, 128),)}
     assert carried_digits((m("B / 64"), m("A # 16 / 4"))) == {"B": ((64, 8),), "A": ((4, 4),)}
+    assert carried_digits((m("[B % 16 # 64] / 1"),)) == {"B": ((1, 16),)}
+    assert carried_digits((m("B / 4 % 8 # 16 / 2"),)) == {"B": ((8, 4),)}
+
+
+def test_a_padded_digit_cut_into_digits_holds_no_more_than_the_digit():
+    index, live = gather_indices(
+        TensorType("Host", dtype("i8"), m("B % 4 # 8 / 2, B % 4 # 8 % 2")), TensorType("Host", dtype("i8"), m("B"))
+    )
+    assert live.all()
+    assert np.array_equal(index.reshape(-1), np.arange(512) % 4)
 
 
 @pytest.mark.parametrize(
