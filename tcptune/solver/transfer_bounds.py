@@ -35,14 +35,14 @@ class Traffic:
         first_bytes, last_bytes: live bytes of the first and the last cluster, copies included; 0 in the last where one cluster works.
         run_bytes: longest piece that is contiguous on both sides.
         places: slices of a cluster that take part, at most.
-        span_bytes: bytes of the whole tensor in HBM: no two packets lie further apart.
+        span_bytes: bytes of the whole tensor in HBM, its copies there included: no two packets lie further apart.
     """
 
     first_bytes: Floats
     last_bytes: Floats
     run_bytes: Floats
     places: Ints
-    span_bytes: int
+    span_bytes: int | Floats
 
     def lines(self, moved_bytes: Floats) -> Floats:
         """Lines that packets touch at least: whole lines, or one for each piece that is shorter."""
@@ -51,7 +51,8 @@ class Traffic:
 
 def load_bound(traffic: Traffic, timing: DmaTiming) -> Floats:
     """Cycles of a load."""
-    rate = np.full(len(traffic.places), issue_rate(traffic.span_bytes, timing))
+    spans, place = np.unique(np.broadcast_to(traffic.span_bytes, traffic.places.shape), return_inverse=True)
+    rate = np.array([issue_rate(int(span), timing) for span in spans])[place]
     return timing.start_load.value + _clusters_bound(traffic, rate, timing)
 
 
@@ -64,7 +65,7 @@ def store_bound(traffic: Traffic, timing: DmaTiming, partial: npt.NDArray[np.boo
     Args:
         partial: where every engine writes some line in part.
     """
-    far = issue_rate(traffic.span_bytes, timing)
+    far = issue_rate(int(np.max(traffic.span_bytes)), timing)
     held = max(far, min(timing.partial_write_64.value, timing.partial_write_8.value))
     near = np.where(traffic.run_bytes < timing.near_distance.value, timing.issue_near.value, far)
     short = traffic.run_bytes < RNGD.request_bytes
