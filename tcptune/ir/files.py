@@ -93,7 +93,7 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         InputError: the folder or the file cannot be written; no temporary file stays behind.
     """
-    data = text.encode("utf-8")
+    data = text.encode("utf-8", "backslashreplace")  # half a character of a stranger's document is no character
     try:
         place = path.resolve()
         if place.exists() and not place.is_file() and not place.is_dir():  # replacing would destroy a device

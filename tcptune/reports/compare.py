@@ -91,6 +91,7 @@ class _Document(_Strict):
     """The fields of a search result that comparisons read."""
 
     workload: _Workload
+    seed: int = 0
     makespan: int = Field(gt=0)
     lower_bound: int = Field(gt=0)
     gap: float = Field(allow_inf_nan=False)

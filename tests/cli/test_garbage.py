@@ -12,6 +12,7 @@ import pytest
 
 from tcptune.exec.library.patterns import constant_add
 from tests.cli.in_process import tcptune
+from tests.reports.schedules import search_result
 
 FILES = {
     "empty": b"",
@@ -168,6 +169,21 @@ def mutated_text(text, draw):
         return "\n".join(lines)
     number = draw.choice(list(re.finditer(r"\d+", text)))
     return text[: number.start()] + draw.choice(["0", "1", "3", "7", "255", "4096", str(2**62), "9" * 30]) + text[number.end() :]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_result_folder_with_one_change_is_compared_or_refused(seed, kernel, tmp_path):
+    draw = random.Random(seed)
+    good = {**search_result().to_json(), "seed": 1}
+    for name, document in (("a", good), ("b", mutated(search_result().to_json(), draw))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "result.json").write_text(json.dumps(document))
+        (tmp_path / name / "trace.csv").write_text(mutated_text("trial,makespan,bound,elapsed_s\n1,5000,2000,0.125\n", draw))
+    outcome = tcptune("report", tmp_path / "a", tmp_path / "b", "--json", "--out", tmp_path / "out")
+    assert outcome.status in (0, 2), outcome
+    if outcome.status == 2:
+        assert outcome.err.startswith("error")
+        assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("seed", range(20))

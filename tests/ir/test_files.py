@@ -70,6 +70,11 @@ def test_what_is_written_appears_whole_and_alone(tmp_path):
     assert (tmp_path / "new" / "file").read_text() == "text"
 
 
+def test_half_a_character_is_written_as_its_number(tmp_path):
+    write_text(tmp_path / "file", "a\ud800b")
+    assert (tmp_path / "file").read_text() == "a\\ud800b"
+
+
 def test_a_link_is_followed_and_a_pipe_is_not_replaced(tmp_path):
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "real")
