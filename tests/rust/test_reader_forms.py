@@ -211,3 +211,24 @@ def test_a_variable_may_change_in_an_unrolled_loop_but_not_in_a_kept_one() -> No
     with pytest.raises(TcptuneError) as refusal:
         read_kernel(_kernel(body=body.replace("MARK", "")))
     assert refusal.value.rule == "RUST-008"
+
+
+def test_arrays_and_tuples_hold_tensors_by_constant_places() -> None:
+    """Two buffers that alternate in an unrolled loop are two tensors, read in turn."""
+    body = (
+        LOAD
+        + "    let y_dm: DmTensor<bf16, Chip, Cluster, m![T], m![H]> = x.to_dm(&mut device.tdma);\n"
+        + "    let both = [&x_dm, &y_dm];\n    let again = (both[1], both[0]);\n    #[unroll]\n    for i in 0..3 {\n"
+        + "        let t = both[i % 2].view().tile::<m![H / 256], 1, m![1 # 4, H % 256]>(i);\n    }\n"
+        + "    let t = again.0.view().tile::<m![H / 256], 1, m![1 # 4, H % 256]>(3);\n"
+    )
+    tiles = [s for s in read_kernel(_kernel(body=body)).steps if isinstance(s, Tile)]
+    assert [(t.source, t.start) for t in tiles] == [("x_dm", 0), ("y_dm", 1), ("x_dm", 2), ("y_dm", 3)]
+
+
+@pytest.mark.parametrize(("index", "rule"), [("2", "RUST-007"), ("n", "RUST-007"), ("i", "RUST-007"), ("0.5", "RUST-007")])
+def test_a_place_that_is_not_there_or_not_known_is_refused(index: str, rule: str) -> None:
+    body = LOAD + f"    let both = [&x_dm, &x_dm];\n    for i in 0..2 {{\n        let t = both[{index}].view();\n    }}\n"
+    with pytest.raises(TcptuneError) as refusal:
+        read_kernel(_kernel(body=body))
+    assert refusal.value.rule == rule

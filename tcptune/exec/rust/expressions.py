@@ -72,8 +72,10 @@ def _root(frame: Frame, node: Node, name: str | None, hint: Hint) -> Value:
         return frame.constant(node) or Index(frame.index(node))
     if node.type == "if_expression":
         return _branch(frame, node, name, hint)
-    if node.type == "tuple_expression":
-        items = node.named_children
+    if node.type == "index_expression":
+        return _element(frame, node)
+    if node.type in ("tuple_expression", "array_expression") and not any(c.type == ";" for c in node.children):
+        items = [c for c in node.named_children if c.type not in ("line_comment", "block_comment")]
         hints = [hint.part(i, len(items)) if hint is not None else None for i in range(len(items))]
         return Tuple(tuple(frame.value(item, None, wanted) for item, wanted in zip(items, hints, strict=True)))
     if node.type == "unit_expression":
@@ -84,6 +86,23 @@ def _root(frame: Frame, node: Node, name: str | None, hint: Hint) -> Value:
         )
     text = frame.source.text_of(node).split("\n")[0][:50]
     raise frame.source.error(node, "RUST-008", f"{text!r} is not part of the subset")
+
+
+def _element(frame: Frame, node: Node) -> Value:
+    """``parts[i]``: the index must be known when the kernel is read."""
+    value, index = frame.value(referent(node.named_children[0])), frame.constants.value(node.named_children[-1])
+    if not isinstance(value, Tuple):
+        raise frame.source.error(node, "RUST-008", f"{described(value)} has no elements")
+    if not isinstance(index, int) or isinstance(index, bool):
+        raise frame.source.error(
+            node.named_children[-1],
+            "RUST-007",
+            "the index of an array is not known when the kernel is read",
+            hint="constants and variables of unrolled loops are",
+        )
+    if not 0 <= index < len(value.items):
+        raise frame.source.error(node.named_children[-1], "RUST-007", f"there is no element {index} of {len(value.items)}")
+    return value.items[index]
 
 
 def _branch(frame: Frame, node: Node, name: str | None, hint: Hint) -> Value:
@@ -141,6 +160,8 @@ def _follow(frame: Frame, value: Value, link: Link, name: str | None, hint: Tens
     if not link.is_call:
         if isinstance(value, Device) and link.name in CONTEXTS:
             return Context(link.name)
+        if isinstance(value, Tuple) and link.name.isdigit() and int(link.name) < len(value.items):
+            return value.items[int(link.name)]
         known = list(CONTEXTS) if isinstance(value, Device) else []
         raise frame.source.error(link.node, "RUST-002", f"{described(value)} has no field {link.name!r}", hint=nearest(link.name, known))
     if isinstance(value, Pending):

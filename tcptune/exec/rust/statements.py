@@ -182,11 +182,13 @@ def _loop(frame: Frame, node: Node) -> None:
 
 
 def _differs_by_iteration(frame: Frame, body: Node, name: str) -> bool:
-    """Whether iterations may do other steps than one another: they branch, assign variables, or compute with the loop's variable."""
+    """Whether iterations may do other steps than one another: they branch, assign variables, or compute or choose by its variable."""
     pending = [body]
     while pending:
         node = pending.pop()
         if node.type in ("if_expression", "assignment_expression"):
+            return True
+        if node.type == "index_expression" and _mentions(frame, node.named_children[-1], name):
             return True
         if node.type == "binary_expression" and not _is_linear(frame, node, name):
             return True
