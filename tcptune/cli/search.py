@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -107,7 +107,7 @@ def folder_name(workload: Workload) -> str:
     return "_".join(part for part in (subscripts, sizes, workload.dtype.name, epilogue) if part)
 
 
-def run_with_progress(tuner: Search) -> SearchResult:
+def run_with_progress(tuner: Search[Any, Any]) -> SearchResult:
     """Runs the search; a terminal sees a progress bar on standard error. An interrupt ends it with the best so far."""
     with search_progress() as (begin, show):
         begin("search", tuner.options.trials)

@@ -26,7 +26,7 @@ ONE_PASS_BYTES = 1 << 25
 """Bytes of its largest tensor, likewise."""
 
 
-def tuner_for(workload: Workload, **options: Any) -> Search:
+def tuner_for(workload: Workload, **options: Any) -> Search[Any, Any]:
     """The search that suits a workload; the options are the fields of `Options`.
 
     Raises:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Generic, TypeVar
 
 from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
@@ -58,7 +58,11 @@ class Tally:
         return {digest: makespan for digest, (makespan, _, _) in self.scheduled.items()}
 
 
-class Search(ABC):
+State = TypeVar("State", bound=Tally)
+Searched = TypeVar("Searched", bound=AnySpace)
+
+
+class Search(ABC, Generic[Searched, State]):
     """One search over a workload; `run` does all of it. A kind of search says what a step tries and what bounds the rest."""
 
     what_default: str
@@ -67,22 +71,16 @@ class Search(ABC):
     reported = REPORTED
     """Plans in the report."""
 
-    def __init__(self, workload: Workload, options: Options | None = None) -> None:
+    def __init__(self, workload: Workload, options: Options, space: Searched, state: State) -> None:
         self.workload = workload
-        self.options = options or Options()
-        self.progress = self.options.progress
+        self.options = options
+        self.space = space
+        self.state = state
+        self.progress = options.progress
         self.deadline = Deadline()
         self._started = 0.0
 
     # what a kind of search decides
-
-    @property
-    @abstractmethod
-    def state(self) -> Tally: ...
-
-    @abstractmethod
-    def _space(self) -> AnySpace:
-        """The space that is searched, for the workers; it ends at `deadline`."""
 
     @abstractmethod
     def _template(self) -> Candidate | None:
@@ -147,9 +145,10 @@ class Search(ABC):
         """
         self._started = time.monotonic()
         self.deadline = Deadline.after(self.options.time_limit)
+        self.space = replace(self.space, deadline=self.deadline)
         options = self.options
         identity = {"workload": self.workload.to_json(), "seed": options.seed, "profile": options.profile, "version": STUDY_VERSION}
-        with Study(options.study, identity) as study, Workers(self._space(), options.jobs) as workers:
+        with Study(options.study, identity) as study, Workers(self.space, options.jobs) as workers:
             try:
                 stopped = self._steps(study, workers)
             except KeyboardInterrupt:

@@ -11,9 +11,9 @@ from collections.abc import Mapping as Dict
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from multiprocessing import get_context
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from tcptune.errors import RuleViolation, TcptuneError, WorkError
 from tcptune.exec.compile import compile_kernel
@@ -38,7 +38,9 @@ RETRIES = 4
 
 
 class AnySpace(Protocol):
-    """What the workers need of a space, whatever is enumerated in it."""
+    """What a search and its workers need of a space (a frozen dataclass with a field `deadline`), whatever is enumerated in it."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
     def workload(self) -> Workload: ...

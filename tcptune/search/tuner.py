@@ -42,7 +42,7 @@ class _State(Tally):
     tabled: bool = False
 
 
-class Tuner(Search):
+class Tuner(Search[Space, _State]):
     """One search of a contraction or of an element-wise product.
 
     Raises:
@@ -50,21 +50,12 @@ class Tuner(Search):
     """
 
     def __init__(self, workload: Workload, options: Options | None = None) -> None:
-        super().__init__(workload, options)
+        chosen = options or Options()
+        super().__init__(workload, chosen, Space(workload, chosen.profile), _State())
         if not is_contraction(workload):
             raise InputError(f"{workload.text} of {workload.dtype} is no work for the Contraction Engine", hint="see `tuner_for`")
-        self.space = Space(workload, self.options.profile)
         self.what_default = template_words(workload)
-        self._state = _State()
         self._suggester: Suggester | None = None
-
-    @property
-    def state(self) -> _State:
-        return self._state
-
-    def _space(self) -> Space:
-        self.space = replace(self.space, deadline=self.deadline)
-        return self.space
 
     def _template(self) -> Candidate | None:
         self.space.require_room()

@@ -5,7 +5,7 @@ Likely ones come first; once all are compiled, the best plan is proven within th
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from tcptune.errors import InputError
 from tcptune.exec.compile import Compiled
@@ -30,7 +30,7 @@ FLOAT_WORDS = "one part of the first axis a slice, the second operand in the vec
 """The default of products of two f32 inputs, for which the manual has no template."""
 
 
-class VectorTuner(Search):
+class VectorTuner(Search[VectorSpace, Tally]):
     """One search over a workload of one input, or of f32. The seed has no effect: the space is enumerated in a fixed order.
 
     Raises:
@@ -38,22 +38,13 @@ class VectorTuner(Search):
     """
 
     def __init__(self, workload: Workload, options: Options | None = None) -> None:
-        super().__init__(workload, options)
+        chosen = options or Options()
+        super().__init__(workload, chosen, VectorSpace(workload, chosen.profile), Tally())
         if is_contraction(workload):
             raise InputError(f"{workload.text} of {workload.dtype} is work for the Contraction Engine", hint="see `tuner_for`")
-        self.space = VectorSpace(workload, self.options.profile)
         self.what_default = WORDS.get(workload.kind(), FLOAT_WORDS)
         self._floor = lower_bound(workload, self.options.profile)
-        self._state = Tally()
         self._next = 0
-
-    @property
-    def state(self) -> Tally:
-        return self._state
-
-    def _space(self) -> VectorSpace:
-        self.space = replace(self.space, deadline=self.deadline)
-        return self.space
 
     def _template(self) -> Candidate:
         return default_candidate(self.workload)

@@ -35,25 +35,16 @@ TOO_LARGE = (
 _NO_LIMIT = 1 << 62
 
 
-class TiledTuner(Search):
+class TiledTuner(Search[TiledSpace, Tally]):
     """One search over the tilings of a contraction. The seed has no effect: tilings are taken in the order of their bound."""
 
     reported = REPORTED_TILED
 
     def __init__(self, workload: Workload, options: Options | None = None) -> None:
-        super().__init__(workload, options)
-        self.space = TiledSpace(workload, self.options.profile)
+        chosen = options or Options()
+        super().__init__(workload, chosen, TiledSpace(workload, chosen.profile), Tally())
         self.what_default = template_words(workload)
-        self._state = Tally()
         self._next = 0
-
-    @property
-    def state(self) -> Tally:
-        return self._state
-
-    def _space(self) -> TiledSpace:
-        self.space = replace(self.space, deadline=self.deadline)
-        return self.space
 
     def _template(self) -> Candidate | None:
         """The manual's mapping in one pass; it is refused where that does not fit."""
