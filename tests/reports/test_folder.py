@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 from html.parser import HTMLParser
 from pathlib import Path
@@ -118,11 +119,16 @@ def test_two_writes_of_a_result_are_byte_identical(tmp_path: Path) -> None:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
-def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "result.json"
     write_text(target, "old")
-    with pytest.raises(UnicodeEncodeError):
-        write_text(target, "new \ud800")  # fails while writing
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "chmod", full)  # after the text is written and before it takes the place of the old one
+    with pytest.raises(InputError, match="No space left"):
+        write_text(target, "new")
     assert target.read_text() == "old"
     assert files_below(tmp_path) == {"result.json"}
 
