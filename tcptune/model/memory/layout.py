@@ -64,6 +64,9 @@ def box_runs(box: MoveBox, source: TensorType, dest: TensorType) -> BoxRuns:
             live = run
         reach = min([d.dest[ELEMENT] for d in loops if d.dest[ELEMENT] > 0], default=dest.element.size)
         over = _run_over(box, source, dest, run, reach - run) if behind_live else 0
+        left = reach - box.dest_base[ELEMENT] % reach - run  # what is left of the row of a box that begins inside it
+        if behind_live and not over and left > 0:
+            over = _run_over(box, source, dest, run, left)
         run += over
         behind_live = False
         if not over:
