@@ -192,16 +192,16 @@ def _best_of_order(base: Candidate, fixed: FixedCosts, profile: str, below: int,
 
 
 def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed: FixedCosts, profile: str) -> Terms | None:
-    """Terms of a whole setting, None if its parts do not fit together (accumulator slots, transpose, loads of an epilogue)."""
-    needed, available = slots(layout)
-    if needed > available:
-        return None
+    """Terms of a whole setting, None if its parts do not fit together (slots, ring of a repeated stream, transpose, epilogue loads)."""
     try:
+        needed, available = slots(layout)
+        if needed > available:
+            return None
         stored_result(layout)
         epilogue = epilogue_parts(layout, fixed, profile)
+        contraction = contraction_cycles(layout, fixed)
     except RuleViolation:
         return None
-    contraction = contraction_cycles(layout, fixed)
     return Terms(
         fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync, a.context == "main",
         finish.exchange, finish.addition, epilogue,
@@ -340,10 +340,14 @@ REFUSALS = 2
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What the parts of a body may cost at most, in cycles: the load of either input, and all that begins with the pass."""
+    """What the parts of a body may cost at most, in cycles: the load of either input, and all that begins with the pass.
+
+    `least_pass` is what the pass costs in any case.
+    """
 
     loads: tuple[float, float]
     rest: float
+    least_pass: int = 0
 
 
 def least_setting(
@@ -369,9 +373,10 @@ def least_setting(
     best: tuple[float, Priced] | None = None
     refused: dict[tuple[_Route, _Route], int] = {}
     floors = []
+    least_pass = max(fixed.contraction_pass, budget.least_pass)
     for n, (a, b, finish) in enumerate(itertools.product(stationary, streams, _finishes(base, fixed, profile, budget.rest))):
         least = Terms(
-            fixed.start, a.load, b.load, a.copy, b.copy, a.staging, fixed.contraction_pass, finish.gather, finish.store, fixed.sync,
+            fixed.start, a.load, b.load, a.copy, b.copy, a.staging, least_pass, finish.gather, finish.store, fixed.sync,
             a.context == "main", finish.exchange, finish.addition,
         )  # fmt: skip
         floors.append((cost(least), n, a, b, finish))

@@ -11,7 +11,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 from tcptune.exec.lowering.layout import Layout
-from tcptune.exec.lowering.routes import route_choices, spread_choices
+from tcptune.exec.lowering.routes import route_choices
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.search.knobs import gather_choices, slice_orders, sum_choices
 from tcptune.search.space import Space
@@ -85,9 +85,11 @@ class Suggester:
             staging=params["staging"],
         )
         layout = Layout(Candidate(self.space.workload, placement, knobs))
-        rings = [list(dict.fromkeys(ring for ring, _ in route_choices(layout, n))) for n in (0, 1)]
+        routes = [route_choices(layout, n) for n in (0, 1)]
+        rings = [list(dict.fromkeys(ring for ring, _ in r)) for r in routes]
         chosen = [rings[n][params[f"ring_{n}"] % len(rings[n])] for n in (0, 1)]
-        spread = [wanted if (wanted := params[f"spread_{n}"]) in spread_choices(layout, n) and chosen[n] > 1 else "outer" for n in (0, 1)]
+        spreads = [[how for ring, how in routes[n] if ring == chosen[n]] for n in (0, 1)]
+        spread = [wanted if (wanted := params[f"spread_{n}"]) in spreads[n] else spreads[n][0] for n in (0, 1)]
         sums = sum_choices(layout)
         slice_sum, cluster_sum = sums[params["slice_order"] // len(orders) % len(sums)]
         gathers = gather_choices(layout)

@@ -93,7 +93,7 @@ def routed(draw: st.DrawFn, partial: bool = True) -> tuple[Candidate, int]:
     entry = draw(st.integers(0, searched.entries - 1))
     placement, start = searched.placement(entry), searched.start_knobs(entry)
     order = draw(st.sampled_from(slice_orders(placement, searched.workload.output)))
-    base = Candidate(searched.workload, placement, replace(start, slice_order=order))
+    base = Candidate(searched.workload, placement, replace(start, slice_order=order, refetch=draw(st.booleans())))
     choices = [route_choices(Layout(base), n) for n in (0, 1)]
     if partial:
         first = draw(st.integers(0, 1))
@@ -168,6 +168,25 @@ def test_a_larger_ring_costs_the_switch_nothing_and_saves_the_load_until_pieces_
 def test_partial_rings_load_pieces_of_the_spread_block(ring):
     layout = Layout(gemv(ring))
     assert piece_bytes(layout, 1, layout.route(1).spread) == 512 * 2 // ring
+
+
+@pytest.mark.parametrize(("rows", "legal"), [(64, True), (60, False)])
+def test_a_stream_that_is_fetched_again_has_its_ring_filled_by_a_part_of_the_axis(rows, legal):
+    """Two slices of 32 rows each: the ring is filled by J / 32, while Time repeats the stream for every J % 32 (SWITCH-005)."""
+    workload = einsum("ik,jk->ij", i=16, j=rows, k=64)
+    i, j, k = AxisPlacement("i", slice=2, time=8), AxisPlacement("j", slice=2, time=32), AxisPlacement("k", time=2, packet=32)
+    knobs = Knobs(stationary=1, slice_order=("i", "_", "j"), rings=(2, 1), refetch=True)
+    candidate = Candidate(workload, Placement((i, k, j)), knobs)
+    if legal:
+        kernel = lower(candidate)
+        assert dict(kernel.axes.items()) == {"I": 16, "K": 64, "J": 2, "A": 32}
+        compiled = compile_kernel(kernel)
+        assert verify(compiled.checked).passed
+        assert compiled.makespan == price(Layout(candidate), FixedCosts.of("vendor")).makespan
+    else:
+        with pytest.raises(RuleViolation) as refusal:
+            lower(candidate)
+        assert refusal.value.rule == "SWITCH-005"
 
 
 def test_axes_of_a_tile_are_not_cut():

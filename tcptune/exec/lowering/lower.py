@@ -53,7 +53,7 @@ def _with_axes_cut(kernel: Kernel, layout: Layout) -> Kernel:
     far as the kernel is concerned they may differ, and its oracle says so.
     """
     routes, workload = [layout.route(index) for index in (0, 1)], layout.candidate.workload
-    cuts = [r.cut for r in routes if r.cut is not None]
+    cuts = [cut for r in routes for cut in r.cuts]
     if not cuts and not any(r.copies for r in routes):
         return kernel
     free = iter(minor_names(kernel.axes, sum(len(c.below) for c in cuts)))

@@ -44,12 +44,14 @@ class Ring:
 
     Attributes:
         size: slices of the ring.
+        over: slice digits that the ring takes, or takes a part of.
         outside, inside: slice digits outside and inside of it; of a digit that reaches beyond the ring, the outer part is outside.
         is_partial: whether the ring ends inside of a digit.
         cut: the axis that it cuts, None if it ends between digits or among idle slices.
     """
 
     size: int
+    over: tuple[Digit, ...]
     outside: tuple[Digit, ...]
     inside: tuple[Digit, ...]
     is_partial: bool = False
@@ -64,7 +66,7 @@ class Route:
         load_slices: Slice level of the load (own digits, and foreign ones where the load replicates).
         spread: digits of the block that lie over the ring until the Switch Engine brings them back, outermost first.
         ring_outer, ring_inner: sizes slice1 and slice0 of the switch; `ring_outer` is 1 without a switch.
-        cut: the axis that the ring, or the copies in HBM, cut, or None.
+        cuts: axes that the ring, or the copies in HBM, cut.
         copies: positions of an axis that the operand lacks; the slices at each of them read another copy of the operand. None: one copy.
     """
 
@@ -72,7 +74,7 @@ class Route:
     spread: tuple[Digit, ...]
     ring_outer: int
     ring_inner: int
-    cut: Cut | None = None
+    cuts: tuple[Cut, ...] = ()
     copies: Digit | None = None
 
     @property
@@ -111,9 +113,10 @@ def rings_of(slices: tuple[Digit, ...], own: tuple[str, ...], sizes: tuple[tuple
             for part in _inner_parts(digit, dict(sizes)):
                 cut = Cut(digit.axis, (digit.stride * part,)) if digit.axis else None
                 outside = (*slices[:first], digit.outer(digit.extent // part))
-                found.setdefault(size * part, Ring(size * part, outside, slices[end:], True, cut))
+                over = (digit.inner(part), *slices[first + 1 : end])
+                found.setdefault(size * part, Ring(size * part, over, outside, slices[end:], True, cut))
             size *= digit.extent
-            found.setdefault(size, Ring(size, slices[:first], slices[end:]))
+            found.setdefault(size, Ring(size, slices[first:end], slices[:first], slices[end:]))
     return tuple(sorted(found.values(), key=lambda r: r.size))
 
 
@@ -162,7 +165,7 @@ def _replicated(layout: Layout, index: int, copies: int) -> Route:
         message = f"{copies} copies do not divide the slices that share the operand"
         raise RuleViolation("SWITCH-003", message, expected=f"a divisor of {digit.extent}", got=copies)
     cuts = tuple(b for b in (below, digit.stride) if 1 < b < size)
-    return Route(layout.slices, (), 1, 1, Cut(digit.axis, cuts) if cuts else None, digit.inner(copies))
+    return Route(layout.slices, (), 1, 1, (Cut(digit.axis, cuts),) if cuts else (), digit.inner(copies))
 
 
 def route_over(layout: Layout, index: int, ring: Ring, how: str) -> Route:
@@ -172,12 +175,33 @@ def route_over(layout: Layout, index: int, ring: Ring, how: str) -> Route:
         how: which part of the block is spread, as in `Knobs.spread`.
 
     Raises:
-        RuleViolation: SWITCH-003, the block is too small; SWITCH-007, lanes over a ring that is not innermost.
+        RuleViolation: SWITCH-003, the block is too small; SWITCH-005, a stream that is fetched again meets its ring's axes in Time;
+            SWITCH-007, lanes over a ring that is not innermost.
     """
     if how == "lane" and ring.inside:
         raise RuleViolation("SWITCH-007", "Broadcast01, which brings lanes back, takes the innermost slices", got=positions(ring.inside))
     spread = _spread_digits(layout, index, ring.size, how)
-    return Route((*ring.outside, *spread, *ring.inside), spread, ring.size, positions(ring.inside), ring.cut)
+    return Route((*ring.outside, *spread, *ring.inside), spread, ring.size, positions(ring.inside), _ring_cuts(layout, index, ring))
+
+
+def _ring_cuts(layout: Layout, index: int, ring: Ring) -> tuple[Cut, ...]:
+    """Axes to cut so that what fills the ring is new to the switch: where it ends inside of one, or Time repeats another part of one.
+
+    Raises:
+        RuleViolation: SWITCH-005, Time repeats positions of an axis that cannot be cut.
+    """
+    below = {ring.cut.axis: ring.cut.below} if ring.cut else {}
+    if index == layout.stream and layout.candidate.knobs.refetch:
+        repeated = {d.axis for d in layout.stationary_outputs}
+        for digit in ring.over:
+            if digit.axis not in repeated:
+                continue
+            size = layout.candidate.workload.size(digit.axis)
+            if layout.candidate.whole is not None or size % digit.stride or size <= digit.stride:
+                message = f"the stream is fetched again for every position of {digit.axis} in a slice, and {digit.axis} fills the ring"
+                raise RuleViolation("SWITCH-005", message, expected=f"a multiple of {digit.stride} positions", got=size)
+            below[digit.axis] = (*below.get(digit.axis, ()), digit.stride)
+    return tuple(Cut(axis, bounds) for axis, bounds in below.items())
 
 
 def spread_choices(layout: Layout, index: int) -> list[str]:
