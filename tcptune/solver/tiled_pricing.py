@@ -72,7 +72,7 @@ def _unit_cycles(nest: Nest, terms: Terms) -> int:
     loads_x = max(1, nest.tiles.runs(nest.stream) // units)
     loads = loads_w * terms.load_stationary + loads_x * terms.load_stream
     staging = loads_w * terms.staging
-    passes = terms.contraction + terms.addition + terms.gather
+    passes = terms.contraction + terms.addition + sum(part.cycles for part in terms.epilogue) + terms.gather
     main, stores = count * passes, count * (terms.exchange + terms.store)
     copies = (loads_w - 1) * terms.relayout_stationary + (loads_x - 1) * terms.relayout_stream  # beside those before the first tile
     end = passes + terms.exchange + terms.store

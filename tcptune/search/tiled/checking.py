@@ -27,11 +27,11 @@ TWICE = 2
 MOST_POSITIONS = 1 << 21
 """Positions of a tensor over all slices, or in HBM, that are run: index arrays of about 100 bytes a position are made of it."""
 
-MOST_PRODUCTS = 1 << 26
-"""Products of a contraction, over all tiles, that are run: about a second a run."""
+MOST_PRODUCTS = 1 << 25
+"""Products of a contraction, over all tiles, that are run: some tenths of a second a run."""
 
-MOST_STREAMED = 1 << 24
-"""Positions of all streams between engines that are run: about a second a run, too."""
+MOST_STREAMED = 1 << 23
+"""Positions of all streams between engines that are run: some tenths of a second a run, too."""
 
 ROUND = 32
 """Shorter tiles are a multiple of it long, so that their rows begin on whole words; summed axes are halved exactly."""

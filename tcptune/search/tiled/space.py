@@ -133,7 +133,7 @@ class TiledSpace:
         for order in slice_orders(placed.placement, self.workload.output)[:ORDERS]:
             whole = Candidate(self.workload, placed.placement, replace(placed.start, slice_order=order), tiles)
             cost = partial(nest_cycles, nest, profile=self.profile)
-            budget = _budget(self.workload, tiles, below)
+            budget = _budget(self.workload, tiles, below, placed.least_pass)
             found = least_setting(whole.body, self.fixed, self.profile, cost, below, budget, partial(_is_legal, whole))
             if found is not None:
                 below = int(found[0])
@@ -150,10 +150,10 @@ def _is_legal(candidate: Candidate, knobs: Knobs) -> bool:
     return True
 
 
-def _budget(workload: Workload, tiles: Tiles, below: int) -> Budget:
+def _budget(workload: Workload, tiles: Tiles, below: int, least_pass: int) -> Budget:
     """What the parts of a body may cost in a kernel of fewer than `below` cycles: Main and the DMA engine have so much time each."""
     first, second = (below / tiles.runs(tiles.depth(axes)) for axes in workload.inputs)
-    return Budget((first, second), 2 * below / tiles.tiles)
+    return Budget((first, second), 2 * below / tiles.tiles, least_pass)
 
 
 def _two_fit(workload: Workload, tiles: Tiles, table: PlacementTable) -> npt.NDArray[np.bool_]:
@@ -171,9 +171,10 @@ def _two_fit(workload: Workload, tiles: Tiles, table: PlacementTable) -> npt.NDA
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A placement of a tile: bound of the whole kernel, whether two tiles fit the memories, and the knobs that its family fixes."""
+    """A placement of a tile: bound of the whole kernel and of one pass, whether two tiles fit the memories, the knobs of its family."""
 
     bound: int
+    least_pass: int
     overlaps: bool
     placement: Placement
     start: Knobs
@@ -190,7 +191,8 @@ def _placements(space: Space, tiles: Tiles, fixed: FixedCosts, below: int, most:
         table = space.tables[number]
         family = table.family
         overlaps = bool(_two_fit(family.workload, tiles, table)[row])
-        yield _Placed(bound, overlaps, table.placement(row), Knobs(stationary=family.stationary, relayout=family.relayout))
+        least_pass = int(space.bounds[number].contraction[row])
+        yield _Placed(bound, least_pass, overlaps, table.placement(row), Knobs(stationary=family.stationary, relayout=family.relayout))
 
 
 def _kernel_bounds(space: Space, number: int, table: PlacementTable, tiles: Tiles, fixed: FixedCosts) -> npt.NDArray[np.float64]:
