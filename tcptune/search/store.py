@@ -26,7 +26,7 @@ class StepRecord:
 
     Attributes:
         number: step number, from 0.
-        kind: ``template``, ``explore`` or ``suggest``.
+        kind: ``template``, ``explore``, ``fill``, ``suggest``, ``enumerate`` or ``tile``.
         entries: entries of the space that were explored.
         outcomes: for each entry (or the one candidate) the outcomes as documents; none for a pruned entry.
         params: the suggestion as the sampler's parameters.
@@ -101,6 +101,12 @@ class Study:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def has_outcomes(path: Path) -> bool:
+    """Whether a journal holds a step that tried a candidate."""
+    lines, _ = _valid_lines(path.read_bytes())
+    return any(outcomes for line in lines[1:] for outcomes in line["outcomes"])
 
 
 def _line(document: dict[str, Any]) -> bytes:

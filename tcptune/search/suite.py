@@ -32,6 +32,7 @@ from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tuner_for
 from tcptune.search.options import Progress
 from tcptune.search.result import SearchResult
+from tcptune.search.store import has_outcomes
 
 RESULT_FILE = "result.json"
 STUDY_FILE = "study.journal"
@@ -231,8 +232,8 @@ def run_suite(
 
 
 def _remove_if_empty(place: Path, journal: Path) -> None:
-    """A search that failed before its first step, with a journal of at most the line that names it, leaves nothing behind."""
-    if journal.exists() and journal.read_bytes().count(b"\n") <= 1:
+    """A search that failed without having tried anything leaves nothing behind."""
+    if journal.exists() and not has_outcomes(journal):
         journal.unlink()
     if not any(place.iterdir()):
         place.rmdir()
