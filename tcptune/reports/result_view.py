@@ -72,6 +72,8 @@ def workload_words(workload: dict[str, Any]) -> dict[str, str]:
     types = f"{workload.get('dtype', '?')} to {workload.get('out_dtype', '?')}"
     if workload.get("layout"):
         types += f", layout {workload['layout']}"
+    if workload.get("hbm_copies"):
+        types += f", up to {workload['hbm_copies']} copies of an input in HBM"
     if workload.get("epilogue"):
         types += f", then {workload['epilogue']}"
     return {"title": str(workload.get("einsum", "kernel")), "sizes": sizes, "types": types}
@@ -214,7 +216,8 @@ def _tensor_row(name: str, type_: TensorType, hw: Hardware) -> dict[str, Any]:
 def _choices(result: SearchResult) -> dict[str, Any]:
     """Knobs with their worth, and the comparison with the second-best plan."""
     worth = result.knob_worth
-    choices = {**result.best.knobs, **{name: "" for name in worth if name not in result.best.knobs}}
+    cuts = {f"placement of {axis}": _cut_words(cut) for axis, cut in result.best.placement.items()}
+    choices = {**result.best.knobs, **{name: cuts.get(name, "") for name in worth if name not in result.best.knobs}}
     knobs = [{"knob": name, "value": _knob(value), "worth": _worth(worth, name, result.makespan)} for name, value in choices.items()]
     second = runner_up(result)
     extra = ("worth:worth (cycles)#",) if worth else ()
@@ -322,7 +325,11 @@ def _candidates(result: SearchResult) -> dict[str, Any]:
 
 def placement_words(placement: dict[str, dict[str, int]]) -> str:
     """A placement in one line: ``i: Slice 64, Time 8; k: Packet 32``."""
-    return "; ".join(f"{axis}: {', '.join(f'{level} {n}' for level, n in cut.items())}" for axis, cut in placement.items())
+    return "; ".join(f"{axis}: {_cut_words(cut)}" for axis, cut in placement.items())
+
+
+def _cut_words(cut: dict[str, int]) -> str:
+    return ", ".join(f"{level} {n}" for level, n in cut.items())
 
 
 def _differing(knobs: dict[str, Any], best: dict[str, Any]) -> str:

@@ -50,6 +50,7 @@ class _Options(BaseModel):
     layout: str = "padded"
     epilogue: str | None = None
     fuse: bool = True
+    hbm_copies: int = 1
     reduce: str = "sum"
     profile: str = "vendor"
     trials: int = Field(200, ge=1)
@@ -164,7 +165,7 @@ def _expanded(run: _Run) -> Iterator[SuiteRun]:
         chosen = dict(zip(axes, sizes, strict=True))
         name = "-".join([run.name, *(f"{axis}{chosen[axis]}" for axis in listed), *([f"s{seed}"] if isinstance(run.seed, list) else [])])
         shape = {"dtype": run.dtype, "out_dtype": run.out_dtype, "layout": run.layout, "epilogue": run.epilogue}
-        workload = einsum(run.einsum, sizes=chosen, reduce=run.reduce, fuse=run.fuse, **shape)  # type: ignore[arg-type]
+        workload = einsum(run.einsum, sizes=chosen, reduce=run.reduce, fuse=run.fuse, hbm_copies=run.hbm_copies, **shape)  # type: ignore[arg-type]
         options = {"trials": run.trials, "seed": seed, "jobs": run.jobs, "time_limit": run.time_limit, "profile": run.profile}
         if len(name) > _LONGEST_NAME:
             raise InputError(f"run name {name[:40]!r}… has {len(name)} characters", hint=f"at most {_LONGEST_NAME}: it becomes a folder")
