@@ -8,6 +8,7 @@ from tcptune.exec.kernel_file import load_checked, recorded_profile
 from tcptune.ir.workload import einsum
 from tcptune.reports.explanation import explanation, result_document
 from tcptune.reports.folder import write_result
+from tcptune.reports.result_view import result_context
 from tcptune.search.entry import tune
 
 KINDS = {
@@ -46,3 +47,12 @@ def test_a_kernel_file_records_the_profile_it_was_found_with(tmp_path, profile):
     write_result(result, tmp_path)
     assert recorded_profile(tmp_path / "kernel.visa") == profile
     assert load_checked(tmp_path / "kernel.visa").kernel == result.kernel
+
+
+def test_the_page_of_an_enumerated_search_shows_the_worth_of_its_cuts():
+    result = tune(KINDS["reduction"], trials=12)
+    rows = {row["knob"]: row for row in result_context(result, "", {}, "")["knobs"]}
+    for name, makespan in result.knob_worth.items():
+        assert rows[name]["worth"] == ("not legal" if makespan is None else makespan - result.makespan)
+        axis = name.removeprefix("placement of ")
+        assert all(f"{level} {n}" in rows[name]["value"] for level, n in result.best.placement[axis].items())
