@@ -98,11 +98,15 @@ def simplify(m: Mapping) -> Mapping:
 def opened_factors(m: Mapping) -> list[Mapping]:
     """Factors of the mapping, major first, with groups opened where digits allow: ``[D, I] / 2, [D, I] % 2`` with I = 2 is D and I.
 
-    Factors without a group stay as they were written, and neighbouring digits apart.
+    Factors without a group stay as they were written, and neighbouring digits apart, unless only together they complete a group:
+    ``[A, T] / 8, [A, T] % 8`` with T = 5 is A and T.
     """
     if not regular(m):
         return factors(m)
-    return [part for factor in factors(m) for part in (factors(_simple_factor(factor)) if _has_group(factor) else (factor,))]
+    opened = [part for factor in factors(m) for part in (factors(_simple_factor(factor)) if _has_group(factor) else (factor,))]
+    if any(isinstance(part, (Stride, Modulo)) and _has_group(part) for part in opened):
+        return factors(simplify(m))
+    return opened
 
 
 def _has_group(m: Mapping) -> bool:
