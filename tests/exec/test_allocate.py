@@ -93,3 +93,12 @@ def test_a_tensor_of_a_loop_body_lives_once_an_iteration():
     _, schedule = compiled(program(op("load", "dma", 3, writes=["x"]), Repeat(3, body), buffers=buffers))
     assert [entry.buffer.name for entry in schedule.lifetimes] == ["x", "t@0", "t@1", "t@2"]
     assert schedule.lifetimes[0].end == 3 + 3 * 12
+
+
+def test_reused_space_is_that_which_was_freed_longest_ago():
+    """Three buffers fill the memory; the next ones take their places in turn, and each waits for the users of that place alone."""
+    plan, _ = compiled(chain(*[160 << 10] * 6))
+    places = [plan.addresses[f"b{i}"] for i in range(6)]
+    assert places[3:] == places[:3]
+    loads = {part.id: part for part in plan.program.instructions()}
+    assert {lag.after for lag in loads["w4"].waits} == {"w1", "r1"}
