@@ -61,12 +61,12 @@ def test_a_kernel_that_adds_partial_sums_is_exported_and_read_again(slice_sum):
     [
         (einsum("i,i->", i=65_536), 5640),
         (einsum("ij,j->i", i=8, j=65_536), 6789),
-        (einsum("ik,kj->ij", i=8, j=32, k=4096), 10_613),
+        (einsum("ik,kj->ij", i=8, j=32, k=4096), 6_055),
     ],
     ids=["dot", "gemv", "gemm"],
 )
 def test_long_sums_beat_the_reducer_alone_when_both_clusters_share_them(workload, reducer_alone):
-    """`reducer_alone`: the best with summed axes over slices only, added by the Inter-Slice Reducer."""
+    """`reducer_alone`: the best of 200 trials with summed axes over slices only, added by the Inter-Slice Reducer."""
     result = tune(workload, trials=60, seed=0)
     summed = next(a for a, role in workload.roles().items() if role == K)
     assert result.best.placement[summed]["Cluster"] == 2
