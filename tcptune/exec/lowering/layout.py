@@ -184,7 +184,7 @@ class Layout:
         return [Digit(d.axis, 1, rows) if self.is_half_padded(index, d.axis) else d for d in block]
 
     def symbol(self, axis: str) -> str:
-        """An axis in mappings: its identifier; where the candidate does one tile of a workload, shortened to the tile (MAP-023, MAP-026)."""
+        """An axis in mappings: its identifier; where the candidate does one tile of a workload, cut to the tile (MAP-023, MAP-026)."""
         whole = self.candidate.whole
         length = self.candidate.workload.size(axis)
         return axis.upper() if whole is None else tile_symbol(axis, length, whole.size(axis))
