@@ -132,7 +132,8 @@ def _packet_options(family: Family, axis: str, size: int) -> list[int]:
     if axis == family.packet_axis:
         limit = 2 * flit if summed else min(2 * flit, family.hw.accumulator_columns)
     elif axis == family.innermost(family.stationary) and not summed:
-        return [flit]  # the register file is read in full: no padding behind the packet (OUTER-019)
+        # the register file is read in full (OUTER-019): padding behind the packet may only follow the whole axis
+        return [flit, *(p for p in (flit // 2, word) if word <= p < flit and p >= size)]
     elif axis in (family.innermost(family.stationary), family.innermost(family.stream)):
         limit = flit
     else:
@@ -141,7 +142,8 @@ def _packet_options(family: Family, axis: str, size: int) -> list[int]:
         whole = [p for p in (limit, limit // 2) if size % p == 0 and p >= flit]
         return whole or [_largest_power(size, flit)]
     least = max(word, 1 << max(0, size - 1).bit_length())
-    return sorted({min(p, max(least, word)) for p in (limit, limit // 2, word) if p >= word}, reverse=True)
+    whole = [flit] if axis == family.packet_axis else []  # a flit of a shorter axis, padded, is written without a transpose
+    return sorted({*whole, *(min(p, max(least, word)) for p in (limit, limit // 2, word) if p >= word)}, reverse=True)
 
 
 def _largest_power(size: int, limit: int) -> int:
