@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from tcptune.cli.output import print_document, text_console
+from tcptune.exec.rust.module_files import module_files
 from tcptune.exec.rust.stream_functions import StreamFunction, stream_functions
 from tcptune.ir.files import read_text
 from tcptune.ir.types import StreamType, TensorType
@@ -20,7 +21,10 @@ def show(path: Path, function: str | None, *, json: bool) -> bool:
     Raises:
         InputError, RuleViolation: as `exec.rust.stream_functions.stream_functions`.
     """
-    found = stream_functions(read_text(path), function=function, path=str(path)) if path.suffix == ".rs" else ()
+    if path.suffix != ".rs":
+        return False
+    text = read_text(path)
+    found = stream_functions(text, function=function, path=str(path), modules=module_files(path, text))
     if not found:
         return False
     if json:

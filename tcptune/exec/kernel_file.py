@@ -10,7 +10,7 @@ from tcptune.exec.program.check import check_kernel
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.program.locate import FailingPlace, failing_place
 from tcptune.exec.rust.check import check_rust
-from tcptune.exec.rust.reader import read_rust
+from tcptune.exec.rust.reader import read_rust_file
 from tcptune.ir.files import read_json, read_text
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.kernels.kernel_text import KernelLines, parse_with_lines
@@ -28,7 +28,7 @@ def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
     if function is not None and path.suffix != ".rs":
         raise InputError(f"--function chooses a device function of a .rs file; {path} holds one kernel")
     if path.suffix == ".rs":
-        return check_rust(read_rust(read_text(path), function=function, path=str(path)))
+        return check_rust(read_rust_file(path, function))
     lines: KernelLines | None = None
     try:
         if path.suffix == ".json":

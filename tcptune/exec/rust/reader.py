@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
+from pathlib import Path
 
 from tcptune.errors import InputError
 from tcptune.exec.rust.emit import Annotation, Emitter, Span, StepPath
 from tcptune.exec.rust.expressions import evaluate
 from tcptune.exec.rust.frame import Frame
 from tcptune.exec.rust.functions import Parameter, is_runtime_integer, parameters_of, returned, runtime_integer
+from tcptune.exec.rust.module_files import module_files
 from tcptune.exec.rust.statements import read_block
 from tcptune.exec.rust.syntax.items import read_module
 from tcptune.exec.rust.syntax.module import Function, Module
-from tcptune.exec.rust.syntax.source import Source
+from tcptune.exec.rust.syntax.source import ModuleFile, Source
 from tcptune.exec.rust.syntax.types import TypeReader
 from tcptune.exec.rust.values import Device, Pending, Tensor, Tuple, Value
+from tcptune.ir.files import read_text
 from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
 
 SUFFIX = "_kernel"
@@ -47,14 +50,24 @@ def read_kernel(text: str, *, function: str | None = None, path: str = "kernel.r
     return read_rust(text, function=function, path=path).kernel
 
 
-def read_rust(text: str, *, function: str | None = None, path: str = "kernel.rs") -> RustKernel:
+def read_rust_file(path: Path, function: str | None = None) -> RustKernel:
+    """Reads the device function of a Rust file with the files of the modules that it names; see `read_rust`.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    text = read_text(path)
+    return read_rust(text, function=function, path=str(path), modules=module_files(path, text))
+
+
+def read_rust(text: str, *, function: str | None = None, path: str = "kernel.rs", modules: tuple[ModuleFile, ...] = ()) -> RustKernel:
     """Reads the device function of a Rust file (the one called `function` where it has several).
 
     Raises:
         RustError: the text is not Rust, or not of the subset; with line, column and rule.
         LocatedViolation: a mapping breaks a rule.
     """
-    source = Source(text, path)
+    source = Source(text, path, modules=modules)
     try:
         return _read(source, function)
     except RecursionError as cause:

@@ -19,7 +19,7 @@ from tcptune.exec.rust.functions import Parameter, parameters_of
 from tcptune.exec.rust.statements import read_block
 from tcptune.exec.rust.syntax.items import read_module
 from tcptune.exec.rust.syntax.module import Function, Module
-from tcptune.exec.rust.syntax.source import LocatedViolation, RustError, Source
+from tcptune.exec.rust.syntax.source import LocatedViolation, ModuleFile, RustError, Source
 from tcptune.exec.rust.syntax.types import TensorHint, TypeReader
 from tcptune.exec.rust.values import Device, Stream, Tensor
 from tcptune.ir.kernels.kernel import Kernel
@@ -83,19 +83,22 @@ class _StreamChecker(Checker):
         return (Bound(str(step.begin), memory, str(step.begin)),), given
 
 
-def stream_functions(text: str, *, function: str | None = None, path: str = "kernel.rs", hw: Hardware = RNGD) -> tuple[StreamFunction, ...]:
+def stream_functions(
+    text: str, *, function: str | None = None, path: str = "kernel.rs", modules: tuple[ModuleFile, ...] = (), hw: Hardware = RNGD
+) -> tuple[StreamFunction, ...]:
     """The functions on streams of a Rust file, checked: the one called `function`, or all of a file that has no device function.
 
     Raises:
         RustError: the text is not Rust or not of the subset, or a function does not return what it declares (RUST-009).
         LocatedViolation: a chain breaks a rule.
     """
-    source = Source(text, path)
+    source = Source(text, path, modules=modules)
     module = read_module(source)
     functions = list(module.functions.values())
     if function is None and any(f.chips is not None for f in functions):
         return ()
-    found = [f for f in functions if f.chips is None and function in (None, f.name) and _is_on_streams(module, f)]
+    named = [f for f in functions if f.chips is None and (source.is_own(f.node) if function is None else f.name == function)]
+    found = [f for f in named if _is_on_streams(module, f)]
     try:
         return tuple(_checked(module, f, hw) for f in found)
     except RecursionError as cause:

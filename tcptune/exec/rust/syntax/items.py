@@ -41,7 +41,7 @@ def read_module(source: Source) -> Module:
         RustError: an item is not of a form this reader knows.
     """
     module = Module(source, Axes())
-    for match in NOTE.finditer(source.text):
+    for match in NOTE.finditer(source.own_text):
         module.notes[match["key"], match["name"] or ""] = match["value"].strip()
     axes: list[Node] = []
     for node in _items(source):

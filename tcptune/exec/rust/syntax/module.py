@@ -51,6 +51,8 @@ class Module:
         """
         functions = list(self.functions.values())
         devices = [f for f in functions if f.chips is not None]
+        if name is None:
+            devices = [f for f in devices if self.source.is_own(f.node)] or devices
         listed = ", ".join(dict.fromkeys(f.name for f in devices)) or "none"
         if name is not None:
             named = [f for f in devices if f.name == name] or [f for f in functions if f.name == name and self._takes_device(f)]

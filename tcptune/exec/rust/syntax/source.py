@@ -36,7 +36,7 @@ class RustError(ParseError):
 
     def __init__(self, source: Source, offset: int, rule: str, message: str, *, hint: str | None = None) -> None:
         self.where = source.place(offset)
-        self.excerpt = source.line_text(self.where.line)
+        self.excerpt = source.line_at(offset)
         super().__init__(source.text, len(source.data[:offset].decode(errors="replace")), message, rule=rule, hint=hint)
         self.line = self.where.line
 
@@ -51,7 +51,7 @@ class LocatedViolation(RuleViolation):
 
     def __init__(self, source: Source, offset: int, cause: RuleViolation) -> None:
         self.where = source.place(offset)
-        self.excerpt = source.line_text(self.where.line)
+        self.excerpt = source.line_at(offset)
         super().__init__(cause.rule, cause.message, expected=cause.expected, got=cause.got, nearest=cause.nearest, also=cause.also)
         self.line = self.where.line
 
@@ -72,20 +72,39 @@ def _language() -> Language:
     return Language(tree_sitter_rust.language())
 
 
+@dataclass(frozen=True)
+class ModuleFile:
+    """A file that holds a module of a Rust file: the module's name, where it was read, its text."""
+
+    name: str
+    path: str
+    text: str
+
+
 class Source:
-    """A Rust file: its text and its syntax tree, which has no error nodes unless `check` is off.
+    """A Rust file with the files of its modules: text and syntax tree, which has no error nodes unless `check` is off.
 
     Raises:
         RustError: RUST-001, the text is not Rust; the place is the first offence.
     """
 
-    def __init__(self, text: str, path: str = "kernel.rs", *, check: bool = True) -> None:
-        self.text = text
+    def __init__(self, text: str, path: str = "kernel.rs", *, check: bool = True, modules: tuple[ModuleFile, ...] = ()) -> None:
         self.path = path
+        self.own_text = text
+        self._parts = [(0, path)]
+        for module in modules:
+            text += f"\nmod {module.name} {{"
+            self._parts.append((len(text.encode()), module.path))
+            text += module.text + "\n}\n"
+        self.text = text
         self.data = text.encode()
         self.root = Parser(_language()).parse(self.data).root_node
         if check and self.root.has_error:
             self._refuse_syntax()
+
+    def is_own(self, node: Node) -> bool:
+        """Whether a node stands in the file itself, not in one of its modules."""
+        return len(self._parts) == 1 or node.start_byte < self._parts[1][0]
 
     def _refuse_syntax(self) -> None:
         unclosed = _unclosed_bracket(self.data)
@@ -102,12 +121,15 @@ class Source:
         return self.data[node.start_byte : node.end_byte].decode()
 
     def place(self, offset: int) -> Place:
-        before = self.data[:offset].decode(errors="replace")
-        return Place(self.path, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
+        start, path = next(part for part in reversed(self._parts) if part[0] <= offset)
+        before = self.data[start:offset].decode(errors="replace")
+        return Place(path, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
 
-    def line_text(self, line: int) -> str:
-        lines = self.text.split("\n")
-        return lines[line - 1] if line <= len(lines) else ""
+    def line_at(self, offset: int) -> str:
+        """The line that a byte offset stands in."""
+        start = max(self.data.rfind(b"\n", 0, offset) + 1, next(part[0] for part in reversed(self._parts) if part[0] <= offset))
+        end = self.data.find(b"\n", offset)
+        return self.data[start : len(self.data) if end < 0 else end].decode(errors="replace")
 
     def error(self, node: Node | int, rule: str, message: str, *, hint: str | None = None) -> RustError:
         """The error to raise for an offence at `node` (or at a byte offset)."""
