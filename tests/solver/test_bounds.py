@@ -16,10 +16,12 @@ WORKLOADS = [
     einsum("ik,jk->ij", i=5, j=3, k=7),
     einsum("ik,jk->ij", i=16, j=16, k=64, dtype="i8"),
     einsum("i,i->i", i=512),
+    einsum("ik,jk->ij", i=32, j=64, k=32, epilogue="bias:c(j), gelu"),
+    einsum("ik,jk->ij", i=32, j=64, k=32, epilogue="residual:c(ij), relu", fuse=False),
 ]
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: f"{w.text} {dict(w.sizes)} {w.dtype}")
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: f"{w.text} {dict(w.sizes)} {w.dtype} {w.epilogue}")
 def test_every_compiled_plan_costs_its_price_and_no_less_than_its_bound(workload):
     space = Space(workload)
     step = max(1, space.entries // 40)
