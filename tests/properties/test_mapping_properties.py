@@ -131,7 +131,6 @@ def test_mappings_with_two_kinds_of_padding_split_into_the_axes_of_either_part(m
     assert not set(outer.axes) & set(inner.axes)
 
 
-
 @examples(100)
 @given(st.data())
 def test_live_size_and_repetition_are_counted(data):

@@ -233,7 +233,6 @@ class Layout:
         return rings_of(self.slices, self.operand(index), sizes)
 
 
-
 def remove(digits: list[Digit], taken: tuple[Digit, ...] | list[Digit]) -> list[Digit]:
     """`digits` without the positions of all of `taken`."""
     for digit in taken:

@@ -174,8 +174,6 @@ def _finish(layout: Layout) -> list[dict[str, Any]]:
     steps = []
     source = "r"
     if layout.candidate.knobs.gather != "none":
-        steps.append(
-            {"let": "g", "context": "main", "begin": "r", "ops": gather_ops(layout, plan_gather(layout, stored_result(layout)))}
-        )
+        steps.append({"let": "g", "context": "main", "begin": "r", "ops": gather_ops(layout, plan_gather(layout, stored_result(layout)))})
         source = "g"
     return [*steps, store_step(layout.candidate.workload, source)]
