@@ -83,7 +83,7 @@ def test_fifty_kills_lose_nothing(tmp_path):
 INTERRUPTED = """
 import sys
 from tcptune.cli.app import main
-sys.argv = ["tcptune", "search", "einsum", "ik,jk->ij", "-s", "i=64", "-s", "j=64", "-s", "k=64", "--out", sys.argv[1], *sys.argv[2:]]
+sys.argv = ["tcptune", "search", "einsum", "ik,jk->ij", "-s", "i=512", "-s", "j=512", "-s", "k=64", "--out", sys.argv[1], *sys.argv[2:]]
 print("ready", file=sys.stderr, flush=True)
 main()
 """
@@ -99,8 +99,9 @@ def test_an_interrupt_writes_the_best_so_far_or_nothing(tmp_path, delay_s, optio
         os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to the workers, too
         errors = child.communicate(timeout=60)[1]
     assert "Traceback" not in errors, errors
-    assert child.returncode in (0, 130, -signal.SIGINT)  # the last: while its modules were still being loaded
-    assert (child.returncode == 0) == (tmp_path / "out" / "report.html").exists()
+    assert child.returncode in (0, 130, -signal.SIGINT)  # the last: while its modules are loaded, or when all is written
+    written = (tmp_path / "out" / "report.html").exists()
+    assert written if child.returncode == 0 else not written or child.returncode == -signal.SIGINT
 
 
 def test_a_worker_that_dies_is_a_clear_error():
