@@ -35,7 +35,9 @@ def command(
     size: Annotated[list[str], typer.Option("-s", "--size", metavar="AXIS=N", help="size of an axis; once for each")],
     dtype: Annotated[str, typer.Option(help="element type of the inputs")] = "bf16",
     out_dtype: Annotated[str | None, typer.Option(help="element type of the result; default: what the inputs imply")] = None,
-    layout: Annotated[str, typer.Option(help="padded: the host may zero-pad rows; dense: it may not")] = "padded",
+    layout: Annotated[
+        str, typer.Option(help="the host zero-pads to 32 bytes padded: rows that break 8-byte strides; aligned: all rows; dense: none")
+    ] = "padded",
     epilogue: Annotated[str | None, typer.Option(help="for example 'bias:b(j), relu'")] = None,
     fuse: Annotated[bool, typer.Option("--fuse/--no-fuse", help="whether the epilogue may run in the contraction's pass")] = True,
     hbm_copies: Annotated[int, typer.Option(help="how often the host may store an input in HBM at most, a power of two")] = 1,

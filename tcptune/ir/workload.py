@@ -37,6 +37,9 @@ OUT_DTYPES: dict[str, tuple[str, ...]] = {
 }
 """Supported element types of inputs and the result types each allows; the first is the default."""
 
+LAYOUTS = ("padded", "aligned", "dense")
+"""Which rows the host pads (`Workload.layout`)."""
+
 UNARY_EPILOGUES = ("relu", "gelu", "silu")
 OPERAND_EPILOGUES = ("bias", "residual")
 CONSTANT_EPILOGUES = ("add", "mul")
@@ -75,7 +78,8 @@ class Workload:
         inputs: axes of each input, in subscript order (HBM is row-major in this order).
         output: axes of the result.
         sizes: (axis, size) in order of first appearance.
-        layout: ``padded`` (the host zero-pads rows that break 8-byte strides) or ``dense``.
+        layout: which rows the host pads with zeros to a multiple of 32 bytes: ``padded`` those that break 8-byte strides, ``aligned`` all,
+            ``dense`` none.
         reduce: ``sum`` or ``max`` (row reductions of one input), else ``sum``.
         epilogue: applied to the result in order.
         fuse: whether the epilogue may run in the contraction's pass.
@@ -145,15 +149,12 @@ class Workload:
         return "gemm" if {M, N} <= roles else "gemv"
 
     def row_elements(self, axes: tuple[str, ...], element: DType) -> int:
-        """Stored elements of the innermost axis of a tensor over `axes`: its size, padded where the row breaks 8-byte strides.
-
-        A row that is not a multiple of 8 bytes is padded to a multiple of 32 bytes (layout ``padded``).
-        """
+        """Stored elements of the innermost axis of a tensor over `axes`: its size, or whole blocks of 32 bytes where `layout` pads the row."""
         if not axes:
             return 1
         size = self.size(axes[-1])
         row_bits = size * element.bits
-        if self.layout == "dense" or row_bits % (8 * _ROW_ALIGNMENT_BYTES) == 0:
+        if self.layout == "dense" or (self.layout == "padded" and row_bits % (8 * _ROW_ALIGNMENT_BYTES) == 0):
             return size
         per_block = _ROW_PADDING_BYTES * 8 // element.bits
         return -(-size // per_block) * per_block
@@ -209,8 +210,8 @@ def einsum(
     inputs, output = _parse_text(text)
     all_sizes = _check_sizes(text, inputs, _merged(sizes, axis_sizes))
     element, result = _check_types(dtype, out_dtype, len(inputs))
-    if layout not in ("padded", "dense"):
-        raise InputError(f"unknown layout {layout!r:.60}", hint="padded or dense")
+    if layout not in LAYOUTS:
+        raise InputError(f"unknown layout {layout!r:.60}", hint=" or ".join(LAYOUTS))
     if reduce not in ("sum", "max"):
         raise InputError(f"unknown reduction {reduce!r:.60}", hint="sum or max")
     if reduce == "max" and len(inputs) == 2:

@@ -116,11 +116,22 @@ def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     ):
         spread = cluster * slices
         inner = lane * packet
-        time = -(-size // (spread * inner))
-        if spread > 1 and ((spread // 2) * inner >= size or (rows and time * inner % word)):
+        least = -(-size // (spread * inner))
+        if spread > 1 and (spread // 2) * inner >= size:
             continue
-        out.append(AxisPlacement(axis, cluster, slices, lane, time, packet))
+        for time in _times(least, size // (spread * inner)):
+            if spread == 1 or not rows or time * inner % word == 0:
+                out.append(AxisPlacement(axis, cluster, slices, lane, time, packet))
     return out
+
+
+def _times(least: int, size: int) -> list[int]:
+    """Extents of an output axis in Time: the least, and the power of two above it while padding stays below a factor of two.
+
+    Powers of two divide over rings and gathers where an odd extent does not.
+    """
+    power = 1 << (least - 1).bit_length()
+    return [least, power] if least < power < 2 * size else [least]
 
 
 def _packet_options(family: Family, axis: str, size: int) -> list[int]:
