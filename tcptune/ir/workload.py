@@ -149,7 +149,7 @@ class Workload:
         return "gemm" if {M, N} <= roles else "gemv"
 
     def row_elements(self, axes: tuple[str, ...], element: DType) -> int:
-        """Stored elements of the innermost axis of a tensor over `axes`: its size, or whole blocks of 32 bytes where `layout` pads the row."""
+        """Stored elements of the innermost axis of a tensor over `axes`: its size, or whole blocks of 32 bytes where `layout` pads rows."""
         if not axes:
             return 1
         size = self.size(axes[-1])

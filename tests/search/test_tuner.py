@@ -137,3 +137,9 @@ def test_what_fits_neither_one_pass_nor_a_tile_exits_with_the_capacity():
 def test_two_jobs_find_what_one_finds():
     one, two = (tune(SMALL, trials=20, seed=0, jobs=jobs) for jobs in (1, 2))
     assert two.makespan == one.makespan
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f8e4m3"])
+def test_results_beyond_the_largest_value_of_a_type_without_infinity_saturate(dtype):
+    result = tune(einsum("ik,jk->ij", i=16, j=16, k=32, dtype=dtype, out_dtype="f8e4m3"), trials=3, seed=0)
+    assert result.oracle.passed and result.oracle.undefined_reads == 0

@@ -37,7 +37,7 @@ from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.kernels.ops import ContractOuter
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model.engines.contraction.values import Mode
-from tcptune.model.numerics.elements import numpy_dtype
+from tcptune.model.numerics.elements import encode_host, numpy_dtype
 from tcptune.model.values import Values
 
 Floats = npt.NDArray[np.float64]
@@ -370,10 +370,10 @@ def _compare_result(kernel: Kernel, inputs: Dict[str, Values], result: RunResult
 
 
 def _stored(want: Floats, type_: TensorType) -> Floats:
-    """The reference after the one conversion that storing it takes: floats round and overflow, integers wrap."""
+    """The reference after the one conversion that storing it takes: floats round and overflow or saturate, integers wrap."""
     if type_.dtype.is_float:
         with np.errstate(over="ignore"):
-            return np.asarray(want.astype(np.float32).astype(numpy_dtype(type_.dtype)), dtype=np.float64)
+            return np.asarray(encode_host(want.astype(np.float32), type_.dtype), dtype=np.float64)
     span = 2.0**type_.dtype.bits
     return np.asarray((want + span / 2) % span - span / 2)
 
