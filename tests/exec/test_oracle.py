@@ -137,6 +137,20 @@ class TestReferences:
         want = (x["lhs"].astype(np.int64) * x["rhs"].astype(np.int64)).astype(np.int32)
         assert np.array_equal(reference(kernel, inputs).values, want.astype(np.float64))
 
+    @pytest.mark.parametrize("stage", ["add 7", "mul 3", "mul 2147483647", "mul -2147483648", "bias:lhs(a)", "residual:rhs(a)"])
+    def test_an_integer_epilogue_keeps_the_low_32_bits(self, stage):
+        """`mul 2147483647` has products of up to 62 bits: float64 would lose the low ones."""
+        kernel = swapped(patterns.elementwise_mul(64), oracle=f"einsum a,a->a | {stage}")
+        inputs, x = self.arrays(kernel, "wide")
+        want = [int(p) * int(q) for p, q in zip(x["lhs"], x["rhs"], strict=True)]
+        kind, _, number = stage.partition(" ")
+        if kind == "mul":
+            want = [w * int(number) for w in want]
+        else:
+            other = [int(number)] * len(want) if kind == "add" else [int(v) for v in x[stage.split(":")[1][:3]]]
+            want = [w + o for w, o in zip(want, other, strict=True)]
+        assert reference(kernel, inputs).values.tolist() == [(w + 2**31) % 2**32 - 2**31 for w in want]
+
     def test_epilogues_apply_in_order(self):
         document = patterns.gemm(128, 128, 32).to_json()
         document["inputs"]["c"] = {"type": "Hbm", "dtype": "bf16", "element": "J"}
@@ -155,6 +169,32 @@ class TestReferences:
         kernel = swapped(patterns.gemv(256, 64), oracle=text)
         with pytest.raises(InputError):
             reference(kernel, declared_inputs(kernel))
+
+
+class TestIntegersAreComparedExactly:
+    """The device adds 1 and goes through f32 and back, which loses the low bits of numbers beyond 2^24."""
+
+    def kernel(self, oracle, *, lossy, tolerance=None):
+        b = KernelBuilder("k", {"A": 2048})
+        x = b.input("x", "Hbm", "i32", element="A")
+        stored = x.to_dm(cluster="1 # 2", slice="A / 8", element="A % 8")
+        run = b.main.begin(stored).fetch("1", "A % 8").collect("1", "A % 8").vector_init().vector_intra_slice_tag("Zero")
+        run = run.vector_fxp(fn="AddFxp", operand=1)
+        if lossy:
+            run = run.vector_fxp_to_fp(int_width=31).vector_fp_to_fxp(int_width=31)
+        out = run.vector_final().commit_trim("A % 8").commit("A % 8")
+        return b.build(out.to_hbm(element="A"), oracle=oracle, tolerance=tolerance)
+
+    @pytest.mark.parametrize("oracle", ["einsum a->a | add 1", "einsum a->a | mul 1 | add 1", "einsum a->a | add 1 | mul 1"])
+    @pytest.mark.parametrize("tolerance", [None, Tolerance(form="exact")])
+    @pytest.mark.parametrize("lossy", [False, True])
+    def test_a_lossy_kernel_differs_whatever_the_epilogue(self, oracle, tolerance, lossy):
+        assert verify(check_kernel(self.kernel(oracle, lossy=lossy, tolerance=tolerance))).passed is not lossy
+
+    @pytest.mark.parametrize("form", ["exact", "sum", "max"])
+    def test_only_an_exact_tolerance_refuses_the_bound_of_the_arithmetic(self, form):
+        close = within(np.asarray([1.5]), np.asarray([1.0]), Tolerance(form=form), np.asarray([0.5]))
+        assert bool(close.all()) is (form != "exact")
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.kernels.ops import ContractOuter
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model.engines.contraction.values import Mode
-from tcptune.model.numerics.elements import encode_host, numpy_dtype
+from tcptune.model.numerics.elements import encode_host
 from tcptune.model.values import Values
 
 Floats = npt.NDArray[np.float64]
@@ -73,10 +73,14 @@ def axes_of(type_: TensorType) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Reference:
-    """Expected values over the axes of the result, and how far the device may be off by its arithmetic alone."""
+    """Expected values over the axes of the result, and how far the device may be off by its arithmetic alone.
+
+    `integer`: computed in integers throughout, so that an integer result equals them; the bound then holds for a float result only.
+    """
 
     values: Floats
     bound: Floats
+    integer: bool = False
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,7 @@ def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str], *, 
     if len(set(output)) != len(output) or not set(output) <= set(sizes):
         raise InputError(f"the oracle's result {output!r} names an axis twice, or one that no input has", hint=f"axes: {', '.join(sizes)}")
     spec = f"{','.join(subscripts)}->{output}"
-    integer = not entries[0].type.dtype.is_float
+    integer = not any(e.type.dtype.is_float for e in entries)
     values = _exact_einsum(spec, operands) if integer else np.einsum(spec, *operands, optimize=True)
     summed = np.prod([n for c, n in sizes.items() if c not in output], dtype=np.float64)
     spread = np.einsum(spec, *[np.abs(o) for o in operands], optimize=True)
@@ -240,9 +244,10 @@ def _einsum(kernel: Kernel, arrays: dict[str, Floats], found: re.Match[str], *, 
     bound = np.zeros_like(values) if integer or largest else float(summed) * ACCUMULATION_EPSILON * spread
     stages = [p.strip() for p in found["rest"].split("|")[1:]] + (["relu"] if not largest and found["relu"] else [])
     for stage in stages:
-        values, bound = _epilogue(stage, values, bound, output, arrays, kernel)
-        values = _wrapped(values) if integer else values
-    return Reference(values, bound)
+        if integer and not _stays_integer(stage, kernel):
+            integer, bound = False, bound + ACCUMULATION_EPSILON * np.abs(values)
+        values, bound = _epilogue(stage, values, bound, output, arrays, kernel, integer=integer)
+    return Reference(values, bound, integer)
 
 
 def _sizes(subscripts: list[str], operands: list[Floats]) -> dict[str, int]:
@@ -264,12 +269,33 @@ def _exact_einsum(spec: str, operands: list[Floats]) -> Floats:
     return _wrapped(np.einsum(spec, *[o.astype(np.int64) for o in operands]))
 
 
-def _wrapped(values: npt.NDArray[Any]) -> Floats:
-    """Whole numbers modulo 2^32, as signed ones."""
-    return np.asarray((values + 2**31) % 2**32 - 2**31, dtype=np.float64)
+def _wrapped(values: npt.NDArray[np.int64]) -> Floats:
+    """Integers modulo 2^32, as signed ones."""
+    return np.asarray((np.asarray(values) + 2**31) % 2**32 - 2**31, dtype=np.float64)
 
 
-def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: dict[str, Floats], kernel: Kernel) -> tuple[Floats, Floats]:
+def _stays_integer(stage: str, kernel: Kernel) -> bool:
+    """Whether a step takes integers to integers: no gate, no fraction, no float operand."""
+    operand, constant = _OPERAND.match(stage), _CONSTANT.match(stage)
+    if constant:
+        number = float(constant.group(2))
+        return number.is_integer() and abs(number) <= 2.0**31
+    if operand:
+        return not any(i.type.dtype.is_float for i in kernel.inputs if i.name == operand.group(2))
+    return stage == "relu"
+
+
+def _combined(kind: str, values: Floats, other: Floats, *, integer: bool) -> Floats:
+    """Product (``mul``) or sum; of integers the low 32 bits (ALU-021, ALU-023), in 64 bits since float64 keeps 53 of a product."""
+    operation = np.multiply if kind == "mul" else np.add
+    if integer:
+        return _wrapped(operation(values.astype(np.int64), other.astype(np.int64)))
+    return np.asarray(operation(values, other))
+
+
+def _epilogue(
+    stage: str, values: Floats, bound: Floats, output: str, arrays: dict[str, Floats], kernel: Kernel, *, integer: bool
+) -> tuple[Floats, Floats]:
     """One step after the contraction; the bound follows by the slope of the step."""
     operand, constant = _OPERAND.match(stage), _CONSTANT.match(stage)
     if stage == "relu":
@@ -279,7 +305,7 @@ def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: di
         return inner, GATE_SLOPE * bound + GATE_EPSILON * np.abs(values) + GATED_EPSILON * np.abs(inner)
     if constant:
         number = float(constant.group(2))
-        scaled = values + number if constant.group(1) == "add" else values * number
+        scaled = _combined(constant.group(1), values, np.asarray(number), integer=integer)
         return scaled, bound * (1 if constant.group(1) == "add" else abs(number)) + ACCUMULATION_EPSILON * np.abs(scaled)
     if operand:
         _, name, labels = operand.groups()
@@ -291,7 +317,7 @@ def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: di
             raise InputError(f"the oracle's operand {name!r} over {labels!r} does not fit the result over {output!r}")
         index = tuple(slice(None) if c in labels else None for c in output)
         order = sorted(range(len(labels)), key=lambda i: output.index(labels[i]))
-        total = values + np.transpose(other, order)[index]
+        total = _combined("add", values, np.transpose(other, order)[index], integer=integer)
         return total, bound + ACCUMULATION_EPSILON * np.abs(total)
     raise InputError(
         f"unknown epilogue {stage!r} in the oracle", hint="relu, gelu, silu, add N, mul N, bias:NAME(axes), residual:NAME(axes)"
@@ -302,11 +328,11 @@ def _epilogue(stage: str, values: Floats, bound: Floats, output: str, arrays: di
 
 
 def within(got: Floats, want: Floats, tolerance: Tolerance, bound: Floats | float = 0.0) -> npt.NDArray[np.bool_]:
-    """Where `got` is close enough to `want` (ORACLE-009); `bound` is allowed in any case. Equal infinities and NaN agree."""
+    """Where `got` is close enough to `want` (ORACLE-009); `bound` is allowed too unless exact. Equal infinities and NaN agree."""
     if tolerance.form == "max":
         allowed = np.maximum(tolerance.rel * np.abs(want), tolerance.abs)
     elif tolerance.form == "exact":
-        allowed = np.zeros_like(want)
+        allowed, bound = np.zeros_like(want), 0.0
     else:
         allowed = tolerance.abs + tolerance.rel * np.abs(want)
     same = (got == want) | (np.isnan(got) & np.isnan(want))
@@ -349,7 +375,10 @@ def _compare_result(kernel: Kernel, inputs: Dict[str, Values], result: RunResult
     got = values.data[live].astype(np.float64)
     want, bound = (np.broadcast_to(a[at], got.shape) for a in (expected.values, expected.bound))
     bound = bound + (RESULT_EPSILON.get(type_.dtype.name, 0.0) * np.abs(want) if np.any(expected.bound) else 0.0)
-    bound = bound + (FLUSHED if type_.dtype.is_float else 0.0)
+    if type_.dtype.is_float:
+        bound = bound + FLUSHED
+    elif expected.integer:
+        bound = np.zeros_like(bound)
     want_stored = _stored(want, type_)
     fine = within(got, want, kernel.tolerance or Tolerance(), bound) | (got == want_stored)
     undefined = int((~values.defined[live]).sum())
