@@ -25,14 +25,18 @@ from tcptune.search.deadline import Deadline, TimeIsUp
 from tcptune.search.options import Options, Progress
 from tcptune.search.parallel import AnySpace, Outcome, Workers, evaluate
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
-from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, StepRecord, Study
+from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, UNPRICED, StepRecord, Study
 
 REPORTED = 10
 """Plans in the report; each passes its oracle."""
 
 STUDY_VERSION = 2
 
-TEMPLATE, PROVEN, TRIALS, TIME, INTERRUPT = "template", "proven", "trials", "time", "interrupt"
+TEMPLATE, PROVEN, EXHAUSTED, TRIALS, TIME, INTERRUPT = "template", "proven", "exhausted", "trials", "time", "interrupt"
+"""Why a search ends; ``exhausted``: all of its space was tried, without a proof."""
+
+NO_LIMIT = 1 << 62
+"""A makespan above every plan's, before the first plan is found; in cycles."""
 
 
 @dataclass
@@ -49,6 +53,11 @@ class Tally:
     rejected: int = 0
     best: str = ""
     template_hash: str = ""
+
+    @property
+    def all_priced(self) -> bool:
+        """Whether every candidate so far was scheduled or refused by a rule: none lacks a price, which could be any."""
+        return UNPRICED not in self.rejections
 
     @property
     def makespan(self) -> int | None:
@@ -92,7 +101,7 @@ class Search(ABC, Generic[Searched, State]):
 
     @abstractmethod
     def _finished(self) -> str:
-        """Why there is no further step (``proven`` or ``trials``), or nothing.
+        """Why there is no further step (``proven``, ``exhausted`` or ``trials``), or nothing.
 
         Raises:
             TimeIsUp: while the space was built. WorkError: the space is empty.
@@ -132,7 +141,7 @@ class Search(ABC, Generic[Searched, State]):
 
     @abstractmethod
     def _tried(self, outcome: Outcome, entry: int | None) -> None:
-        """Called for every outcome that is scheduled or refused."""
+        """Called for every outcome: scheduled, refused, or the kernel of an earlier one, whose price may be another."""
 
     # the steps
 
@@ -209,6 +218,7 @@ class Search(ABC, Generic[Searched, State]):
             return
         if outcome.fate == DUPLICATE or outcome.kernel_hash in state.scheduled:
             state.duplicates += 1
+            self._tried(replace(outcome, fate=DUPLICATE), entry)
             return
         candidate = Candidate.from_json(self.workload, outcome.candidate)
         is_best = state.makespan is None or outcome.makespan < state.makespan
@@ -290,7 +300,7 @@ class Search(ABC, Generic[Searched, State]):
         default = self._default()
         reported = self._reported(stopped)
         top: Sequence[Plan] = [self._plan(candidate) for candidate in reported]
-        bound = self._bound()
+        bound, proven = self._bound(), self._proven()
         if bound > top[0].makespan:
             raise WorkError(f"internal: the lower bound {bound} is above the makespan {top[0].makespan}")
         return SearchResult(
@@ -302,7 +312,7 @@ class Search(ABC, Generic[Searched, State]):
             best=top[0],
             top=tuple(top),
             lower_bound=bound,
-            proven=self._proven(),
+            proven=proven,
             default=self._plan(default) if default else None,
             what_default=self.what_default,
             oracle=OracleSummary.of(state.verifications.values()),
@@ -310,7 +320,7 @@ class Search(ABC, Generic[Searched, State]):
             rejections=dict(state.rejections),
             knob_worth=self._knob_worth(reported[0]),
             trace=tuple(state.trace),
-            stopped=stopped,
+            stopped=EXHAUSTED if stopped == PROVEN and not proven else stopped,
             wall_time_s=round(time.monotonic() - self._started, 3),
             command=options.command,
         )

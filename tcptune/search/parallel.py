@@ -15,16 +15,17 @@ from dataclasses import Field, dataclass
 from multiprocessing import get_context
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from tcptune.errors import RuleViolation, TcptuneError, WorkError
+from tcptune.errors import RuleViolation, WorkError
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload
+from tcptune.model.memory.price import Unpriced
 from tcptune.search.deadline import TimeIsUp
 from tcptune.search.knobs import Priced
 from tcptune.search.result import kernel_hash
 from tcptune.search.space import Space
-from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED
+from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, UNPRICED
 
 Answer = TypeVar("Answer")
 
@@ -73,7 +74,11 @@ class Outcome:
 
 
 def evaluate(candidate: Candidate, profile: str, price: int = 0, seen: Dict[str, int] | None = None) -> Outcome:
-    """Compiles one candidate; a refusal is an outcome, not an error. `seen` maps the kernels compiled before to their makespans."""
+    """Compiles one candidate; a refusal is an outcome, not an error. `seen` maps the kernels compiled before to their makespans.
+
+    Raises:
+        WorkError: the candidate cannot be lowered or compiled, for a reason that is no rule: a defect of this program.
+    """
     document = candidate.to_json()
     try:
         kernel = lower_candidate(candidate)
@@ -83,8 +88,8 @@ def evaluate(candidate: Candidate, profile: str, price: int = 0, seen: Dict[str,
         compiled = compile_kernel(kernel, profile)
     except RuleViolation as refusal:
         return Outcome(document, REJECTED, price=price, rule=refusal.rule)
-    except TcptuneError:
-        return Outcome(document, REJECTED, price=price, rule="unpriced")
+    except Unpriced:
+        return Outcome(document, REJECTED, price=price, rule=UNPRICED)
     return Outcome(document, SCHEDULED, digest, compiled.makespan, price)
 
 

@@ -17,7 +17,11 @@ from typing import Any, BinaryIO
 from tcptune.errors import InputError
 
 SCHEMA = "tcptune/study/1"
-PRUNED, DUPLICATE, REJECTED, SCHEDULED = "pruned", "duplicate", "rejected", "scheduled"
+DUPLICATE, REJECTED, SCHEDULED = "duplicate", "rejected", "scheduled"
+"""Fates of candidates that were compiled; entries that were pruned have no outcome."""
+
+UNPRICED = "unpriced"
+"""Stands for the rule where a kernel is legal and no data prices one of its steps; such a candidate could have any makespan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,12 @@ from tcptune.exec.lowering.candidates import is_contraction
 from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.workload import Workload
-from tcptune.search.frame import PROVEN, REPORTED, TRIALS, Search, Tally
+from tcptune.search.frame import NO_LIMIT, PROVEN, REPORTED, TRIALS, Search, Tally
 from tcptune.search.knobs import slice_orders
 from tcptune.search.options import Options
 from tcptune.search.parallel import Outcome, Workers
 from tcptune.search.space import Space, transfers_floor
-from tcptune.search.store import REJECTED, StepRecord
+from tcptune.search.store import REJECTED, SCHEDULED, StepRecord
 from tcptune.search.suggest import PLACEMENTS, Suggester
 from tcptune.search.template import template, template_words
 from tcptune.solver.pricing import price
@@ -86,7 +86,7 @@ class Tuner(Search[Space, _State]):
     def _proven(self) -> bool:
         """Whether every placement of the space is explored or bounded by the best, and nothing cheaper was refused."""
         state, makespan = self.state, self.state.makespan
-        if makespan is None or state.underpriced or not state.tabled or not self.space.complete:
+        if makespan is None or state.underpriced or not state.all_priced or not state.tabled or not self.space.complete:
             return False
         return state.explored >= self.space.below(makespan) and all(p >= makespan for p in state.open_prices)
 
@@ -95,7 +95,7 @@ class Tuner(Search[Space, _State]):
         if not self.state.tabled:
             return transfers_floor(self.workload, self.options.profile)
         makespan = self.state.makespan
-        if makespan is None or self.state.underpriced or not self.space.complete:
+        if makespan is None or self.state.underpriced or not self.state.all_priced or not self.space.complete:
             return self.space.lower_bound
         open_bounds = [p for p in self.state.open_prices if p < makespan]
         if self.state.explored < self.space.below(makespan):
@@ -108,10 +108,10 @@ class Tuner(Search[Space, _State]):
             makespan = self.state.makespan
             limit = self.space.entries if makespan is None else self.space.below(makespan)
             chunk = list(range(first, min(first + CHUNK * self.options.jobs, limit)))
-            found = workers.explore(chunk, makespan or _NO_LIMIT, self.state.seen())
+            found = workers.explore(chunk, makespan or NO_LIMIT, self.state.seen())
             return StepRecord(number, "explore", chunk, [[asdict(o) for o in outcomes] for outcomes in found], {})
         if number % 2 and self.state.filled < self.space.entries:
-            found = workers.explore([self.state.filled], _NO_LIMIT, self.state.seen())
+            found = workers.explore([self.state.filled], NO_LIMIT, self.state.seen())
             return StepRecord(number, "fill", [self.state.filled], [[asdict(o) for o in found[0]]], {})
         suggester = self._the_suggester()
         params = suggester.ask(number)
@@ -134,7 +134,7 @@ class Tuner(Search[Space, _State]):
             state.filled += len(record.entries)
         super()._account(record)
         if record.kind == "suggest":
-            makespan = record.outcomes[0][0]["makespan"] or 2 * (state.makespan or _NO_LIMIT)
+            makespan = record.outcomes[0][0]["makespan"] or 2 * (state.makespan or NO_LIMIT)
             self._the_suggester().tell(record.params, float(makespan))
 
     def _tried(self, outcome: Outcome, entry: int | None) -> None:
@@ -146,7 +146,7 @@ class Tuner(Search[Space, _State]):
             state.underpriced = True
         if outcome.makespan > outcome.price > 0:  # another setting of this placement may keep its price
             state.open_prices.append(outcome.price)
-        if entry is not None:
+        if entry is not None and outcome.fate == SCHEDULED:
             state.entry_of[outcome.kernel_hash] = entry
 
     # result
@@ -170,7 +170,3 @@ class Tuner(Search[Space, _State]):
                 changed["gather_ring"] = 1
             found[name] = replace(best, knobs=Knobs.from_json(changed))
         return found
-
-
-_NO_LIMIT = 1 << 40
-"""A makespan above every plan's, before the first plan is found; in cycles."""

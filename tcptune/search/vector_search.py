@@ -12,7 +12,7 @@ from tcptune.exec.compile import Compiled
 from tcptune.exec.lowering.candidates import is_contraction
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload
-from tcptune.search.frame import PROVEN, TRIALS, Search, Tally, terms_by_kind
+from tcptune.search.frame import EXHAUSTED, PROVEN, TRIALS, Search, Tally, terms_by_kind
 from tcptune.search.options import Options
 from tcptune.search.parallel import Outcome, Workers
 from tcptune.search.store import StepRecord
@@ -51,7 +51,7 @@ class VectorTuner(Search[VectorSpace, Tally]):
 
     def _finished(self) -> str:
         if self._next == len(self.space.candidates):
-            return PROVEN
+            return PROVEN if self._proven() else EXHAUSTED
         return TRIALS if self.state.trials >= self.options.trials else ""
 
     def _step(self, number: int, workers: Workers) -> StepRecord:
@@ -73,9 +73,9 @@ class VectorTuner(Search[VectorSpace, Tally]):
         return makespan if makespan is not None and self._proven() else self._floor
 
     def _proven(self) -> bool:
-        """Whether all of the space was compiled and no plan of it failed its oracle."""
+        """Whether all of the space was compiled, no plan of it failed its oracle, and none lacks a price."""
         enumerated = "candidates" in vars(self.space) and self._next == len(self.space.candidates)
-        return enumerated and "ORACLE" not in self.state.rejections
+        return enumerated and "ORACLE" not in self.state.rejections and self.state.all_priced
 
     # result
 

@@ -10,9 +10,8 @@ from tcptune.exec.compile import Compiled, compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.exec.running.oracle import verify
 from tcptune.ir.candidate import Candidate
-from tcptune.ir.schedule import CORE
 from tcptune.ir.workload import Workload
-from tcptune.search.frame import PROVEN, TRIALS, Search, Tally
+from tcptune.search.frame import EXHAUSTED, NO_LIMIT, PROVEN, TRIALS, Search, Tally, terms_by_kind
 from tcptune.search.options import Options
 from tcptune.search.parallel import RETRIES, Outcome, Workers, evaluate
 from tcptune.search.result import Plan, SearchResult
@@ -21,9 +20,6 @@ from tcptune.search.template import template, template_words
 from tcptune.search.tiled.checking import affordable, what_ran
 from tcptune.search.tiled.space import Body, TiledSpace
 
-EXHAUSTED = "exhausted"
-"""Why a search ends that has tried all of its space without a proof."""
-
 REPORTED_TILED = 3
 """Plans in the report; their oracle runs are longer than those of one pass."""
 
@@ -31,8 +27,6 @@ TOO_LARGE = (
     "tiles cut axes of the result, not summed ones nor rows that the host pads; what is left must fit the data memory (DM-003) and the "
     "register files (TRF-006)"
 )
-
-_NO_LIMIT = 1 << 62
 
 
 class TiledTuner(Search[TiledSpace, Tally]):
@@ -59,14 +53,14 @@ class TiledTuner(Search[TiledSpace, Tally]):
             return PROVEN
         if self.state.trials >= self.options.trials:
             return TRIALS
-        limit = _NO_LIMIT if self.state.makespan is None else self.state.makespan
+        limit = NO_LIMIT if self.state.makespan is None else self.state.makespan
         over = self._next >= self.space.entries or self.space.bound(self._next) >= limit
         if over and self.state.makespan is None and not self.state.trials:
             raise WorkError(f"{self.workload.text} is too large for one pass, and so is every tile of it", hint=TOO_LARGE)
         return EXHAUSTED if over else ""
 
     def _step(self, number: int, workers: Workers) -> StepRecord:
-        below = self.state.makespan or _NO_LIMIT
+        below = self.state.makespan or NO_LIMIT
         entries = list(range(self._next, min(self._next + self.options.jobs, self.space.entries)))
         found: list[list[dict[str, Any]]] = []
         for entry, bodies in zip(entries, workers.call("bodies", [(entry, below) for entry in entries]), strict=True):
@@ -103,7 +97,7 @@ class TiledTuner(Search[TiledSpace, Tally]):
         return self.space.lower_bound
 
     def _proven(self) -> bool:
-        return self.state.makespan is not None and self.state.makespan <= self._bound()
+        return self.state.makespan is not None and self.state.all_priced and self.state.makespan <= self._bound()
 
     # oracle and result
 
@@ -128,12 +122,7 @@ class TiledTuner(Search[TiledSpace, Tally]):
         return {"tiles": candidate.tiles.to_json(), **candidate.knobs.to_json()}
 
     def _terms(self, candidate: Candidate, compiled: Compiled) -> dict[str, int]:
-        """Cycles of every kind of operation, all tiles together; they overlap."""
-        operations = [o for o in compiled.schedule.operations if CORE not in o.contexts]
-        terms = {"start": min(o.begin for o in operations)}
-        for operation in operations:
-            terms[operation.kind] = terms.get(operation.kind, 0) + operation.end - operation.begin
-        return terms
+        return terms_by_kind(compiled)
 
     def _at_defaults(self, best: Candidate) -> dict[str, Candidate]:
         """The best plan with every loop kept, where the scheduler sees one tile at a time."""
