@@ -70,7 +70,7 @@ def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) ->
     store = result_store_bound(table, fixed, timing)
     tail = fixed.start + store + fixed.sync
     operands = {index: _Operand.of(table, index) for index in (w, x)}
-    copies = {index: _relayout_bound(table, index, fixed) for index in (w, x)}
+    copies = {index: _relayout_bound(table, operands[index], index, fixed) for index in (w, x)}
     least = {index: operands[index].load(operands[index].fewest_copies, timing) for index in (w, x)}
     streaming = _Streaming.of(table)
 
@@ -207,15 +207,21 @@ def _loaded(table: PlacementTable, axes: tuple[str, ...], axis: str) -> Ints:
 # passes
 
 
-def _relayout_bound(table: PlacementTable, index: int, fixed: FixedCosts) -> Floats:
-    """A copy pass reads one element a cycle; at best the operand lies once in a cluster."""
-    if not table.family.relayout[index]:
+def _relayout_bound(table: PlacementTable, operand: _Operand, index: int, fixed: FixedCosts) -> Floats:
+    """A copy pass reads one element a cycle; at best the operand lies once in a cluster.
+
+    It reads a word a cycle where nothing, or only what a ring may spread, lies behind the axis that it makes innermost.
+    """
+    wanted = table.family.relayout[index]
+    if not wanted:
         return np.zeros(table.rows)
     workload = table.family.workload
     axes, element = workload.inputs[index], workload.dtype
     cluster_bytes = workload.bytes_of(axes, element) / table.product(axes, "cluster")
     elements = cluster_bytes * 8 / element.bits / RNGD.slices_per_cluster
-    return np.asarray(fixed.copy_pass + elements, dtype=np.float64)
+    behind = table.product(axes[axes.index(wanted) + 1 :], "in_slice")
+    word = max(1, RNGD.stream_alignment_bytes * 8 // element.bits)
+    return np.asarray(fixed.copy_pass + elements / np.where(behind <= operand.largest_ring, word, 1), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -188,11 +188,15 @@ def _working_engines(slices: tuple[Digit, ...]) -> tuple[int, int]:
 
 
 def relayout_cycles(layout: Layout, index: int, fixed: FixedCosts) -> int:
-    """A copy pass that reads element by element (SEQ-016) what the load left in a slice."""
-    if not layout.candidate.knobs.relayout[index]:
+    """A copy pass over what the load left in a slice: it reads single elements (SEQ-016), or words where they lie side by side already."""
+    wanted = layout.candidate.knobs.relayout[index]
+    if not wanted:
         return 0
     held = remove(layout.held(index), layout.route(index).spread)
-    return fixed.copy_pass + positions(held)
+    last = max((n for n, digit in enumerate(held) if digit.axis == wanted), default=len(held))
+    together = positions(held[last + 1 :]) == 1
+    word = min(layout.word_elements(layout.dtype), layout.in_slice(wanted)) if together else 1
+    return fixed.copy_pass + positions(held) // word
 
 
 def staging_cycles(layout: Layout, fixed: FixedCosts) -> int:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from tcptune.exec.lowering.layout import summed_row
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.types import DType
 from tcptune.ir.workload import BATCH, K, Workload
@@ -88,12 +89,6 @@ def summed_size(workload: Workload, axis: str) -> int:
     return workload.size(axis)
 
 
-def _is_half_padded(workload: Workload, axis: str) -> bool:
-    """Whether rows of one operand end in host padding of a summed axis that the other operand has not."""
-    whole = summed_size(workload, axis)
-    return any(inputs[-1] == axis and workload.row_elements(inputs, workload.dtype) != whole for inputs in workload.inputs)
-
-
 def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     """Every placement of one axis in a family."""
     w, hw = family.workload, family.hw
@@ -101,7 +96,8 @@ def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
     packets = _packet_options(family, axis, size)
     if w.roles()[axis] == K:
         splits = [1] if w.epilogue else powers(size, hw.slices_per_cluster)
-        halves = [1] if w.epilogue or _is_half_padded(w, axis) else powers(size, hw.clusters_per_chip)
+        half_padded = any(summed_row(w, index, axis) > size for index in (0, 1))
+        halves = [1] if w.epilogue or half_padded else powers(size, hw.clusters_per_chip)
         return [
             AxisPlacement(axis, c, n, time=size // (c * n * p), packet=p)
             for c, n, p in itertools.product(halves, splits, packets)
@@ -207,16 +203,30 @@ class PlacementTable:
         return self.product(self.family.workload.output, "in_slice")
 
     def staged_flits(self) -> Ints:
-        """Flits of the stationary operand in the register file of a slice, packets padded to flits."""
-        return self._flits(self.family.stationary, self.family.innermost(self.family.stationary))
+        """Flits of the stationary operand in the register file of a slice, packets padded to flits.
+
+        Rows that only this operand pads are staged in full, a flit a packet (`Layout.held`, `Layout.staging_packet`).
+        """
+        workload, index = self.family.workload, self.family.stationary
+        axis = workload.inputs[index][-1]
+        row, held = summed_row(workload, index, axis), self.column(axis, "in_slice")
+        half_padded = row > held * self.column(axis, "slice") * self.column(axis, "cluster")
+        block = self.block(index) // held * np.where(half_padded, row, held)
+        innermost = self.family.innermost(index)
+        packet = self.column(innermost, "packet")
+        if innermost == axis:
+            packet = np.where(half_padded, self._flit_elements, packet)
+        return np.asarray(block // packet * -(-packet // self._flit_elements), dtype=np.int64)
 
     def streamed_flits(self) -> Ints:
-        return self._flits(self.family.stream, self.family.packet_axis)
+        """Flits of the stream that a slice fetches once; of rows that only the stream pads, the live ones."""
+        axis = self.family.packet_axis
+        packet = self.column(axis, "packet") if axis else np.ones(self.rows, dtype=np.int64)
+        return self.block(self.family.stream) // packet * -(-packet // self._flit_elements)
 
-    def _flits(self, index: int, packet_axis: str) -> Ints:
-        flit = self.family.hw.flit_bytes * 8 // self.family.workload.dtype.bits
-        packet = self.column(packet_axis, "packet") if packet_axis else np.ones(self.rows, dtype=np.int64)
-        return self.block(index) // packet * -(-packet // flit)
+    @property
+    def _flit_elements(self) -> int:
+        return self.family.hw.flit_bytes * 8 // self.family.workload.dtype.bits
 
 
 def placement_table(family: Family, limit_rows: int = 400_000) -> PlacementTable:

@@ -18,10 +18,12 @@ WORKLOADS = [
     einsum("i,i->i", i=512),
     einsum("ik,jk->ij", i=32, j=64, k=32, epilogue="bias:c(j), gelu"),
     einsum("ik,jk->ij", i=32, j=64, k=32, epilogue="residual:c(ij), relu", fuse=False),
+    einsum("ki,jk->ij", k=33, i=33, j=48, dtype="f8e4m3"),
+    einsum("bik,bkj->bij", b=16, i=1, k=128, j=1, layout="dense"),
 ]
 
 
-@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: f"{w.text} {dict(w.sizes)} {w.dtype} {w.epilogue}")
+@pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: f"{w.text} {dict(w.sizes)} {w.dtype} {w.layout} {w.epilogue}")
 def test_every_compiled_plan_costs_its_price_and_no_less_than_its_bound(workload):
     space = Space(workload)
     step = max(1, space.entries // 40)

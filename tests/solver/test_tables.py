@@ -59,3 +59,13 @@ def test_columns_are_those_of_the_rows():
 
 def test_an_operand_that_no_register_file_holds_has_no_row():
     assert placement_table(Family(einsum("i,i->", i=200_000), 1, ("", ""))).rows == 0
+
+
+def test_rows_that_only_the_stationary_operand_pads_are_staged_in_full_flits():
+    """48 rows of 33 f8 in a slice: the host pads each to 64 B, two flits, whatever the packet of the summed axis."""
+    workload = einsum("ki,jk->ij", k=33, i=33, j=48, dtype="f8e4m3")
+    table = placement_table(Family(workload, 1, ("", "")))
+    held = table.column("j", "in_slice")
+    assert 48 in held
+    assert (table.staged_flits() == 2 * held).all()
+    assert (table.column("k", "cluster") == 1).all()  # both clusters would cut the padding

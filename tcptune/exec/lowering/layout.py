@@ -27,6 +27,17 @@ def hbm_element(workload: Workload, axes: tuple[str, ...], element: DType, *, ze
     return ", ".join(terms)
 
 
+def summed_row(workload: Workload, index: int, axis: str) -> int:
+    """Stored elements of the rows of operand `index` along a summed axis; 0 where its rows run along another one.
+
+    Where that is more than the positions that a placement gives the axis, only this operand is padded by the host: it lies half-padded.
+    """
+    axes = workload.inputs[index]
+    if axis in workload.output or axes[-1] != axis:
+        return 0
+    return workload.row_elements(axes, workload.dtype)
+
+
 def tile_symbol(axis: str, length: int, size: int) -> str:
     """`length` positions of an axis in a mapping; a single one is no axis any more (MAP-026)."""
     if length == size:
@@ -171,10 +182,7 @@ class Layout:
 
     def is_half_padded(self, index: int, axis: str) -> bool:
         """Whether the host pads rows of a summed axis in this operand, but not in the other: then its placement covers live ones only."""
-        workload = self.candidate.workload
-        if self.roles[axis] != K or self.operand(index)[-1] != axis:
-            return False
-        return workload.row_elements(self.operand(index), self.dtype) > self.candidate.placement.of(axis).padded
+        return summed_row(self.candidate.workload, index, axis) > self.candidate.placement.of(axis).padded
 
     def held(self, index: int, innermost: str = "") -> list[Digit]:
         """What a slice holds of an operand in data memory: its block, rows that only this operand pads in full."""
