@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from tcptune.errors import InputError
+from tcptune.ir.fields import did_you_mean
 from tcptune.ir.mappings.mapping import MAX_SIZE
-from tcptune.ir.types import DType, dtype
+from tcptune.ir.types import DType, dtype, is_dtype
 
 BATCH, M, N, K = "batch", "m", "n", "k"
 """Roles of axes: in both inputs and the output; in the first and the output; in the second and the output; summed."""
@@ -41,18 +42,23 @@ LAYOUTS = ("padded", "aligned", "dense")
 """Which rows the host pads (`Workload.layout`)."""
 
 UNARY_EPILOGUES = ("relu", "gelu", "silu")
+GATES = ("gelu", "silu")
+"""Functions of floats alone."""
 OPERAND_EPILOGUES = ("bias", "residual")
 CONSTANT_EPILOGUES = ("add", "mul")
 
 _AXIS = re.compile(r"[a-z]\Z")
 _CONSTANT = re.compile(r"(add|mul)\s+(-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\Z")
-_OPERAND = re.compile(r"(bias|residual)\s*:\s*([A-Za-z_]\w*)\s*\(\s*([a-z]*)\s*\)\Z")
+_STEPS_END = re.compile(r",(?![^()]*\))")  # commas between parentheses part axes
+_OPERAND = re.compile(r"(bias|residual)\s*:\s*([A-Za-z_]\w*)\s*\(\s*((?:[a-z](?:\s*,?\s*[a-z])*)?)\s*\)\Z")
 _LARGEST_CONSTANT = float(np.finfo(np.float32).max)
+_I32 = np.iinfo(np.int32)
 _ROW_ALIGNMENT_BYTES = 8
 _ROW_PADDING_BYTES = 32
 
 MAX_COPIES = 64
-"""Most copies of an input in HBM that a host may be asked for."""
+"""Most copies of an input in HBM that a host may be asked for: the slices that one DMA engine serves, which alone wait for each other's
+lines (VT-022); 256 slices of a cluster on 4 engines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +123,10 @@ class Workload:
     @property
     def axes(self) -> tuple[str, ...]:
         return tuple(a for a, _ in self.sizes)
+
+    def tensors(self) -> tuple[tuple[tuple[str, ...], DType], ...]:
+        """Axes and element type of each input and, last, of the result."""
+        return (*((axes, self.dtype) for axes in self.inputs), (self.output, self.out_dtype))
 
     def roles(self) -> dict[str, str]:
         """Role of every axis.
@@ -204,8 +214,8 @@ def einsum(
 
     Raises:
         InputError: malformed text, an axis without size or a size without axis, size below 1, an axis twice in one operand, an output axis
-            that no input has, an element type that is not supported, an unknown layout, reduction or epilogue, a number of copies that
-            is no power of two.
+            that no input has, an element type that is not supported, an unknown layout, reduction or epilogue, an epilogue that
+            integers do not have, a number of copies that is no power of two.
     """
     inputs, output = _parse_text(text)
     all_sizes = _check_sizes(text, inputs, _merged(sizes, axis_sizes))
@@ -219,6 +229,8 @@ def einsum(
     if not isinstance(fuse, bool):
         raise InputError(f"fuse must be true or false, got {fuse!r:.60}")
     ops = _parse_epilogue(epilogue, output)
+    if not element.is_float:
+        _check_integer_epilogue(ops, element)
     if len(inputs) == 1 and set(inputs[0]) == set(output) and not ops:
         raise InputError(f"{text!r} computes nothing", hint="add an epilogue, for example --epilogue 'add 1'")
     return Workload(inputs, output, all_sizes, element, result, layout, reduce, ops, fuse, _checked_copies(hbm_copies, len(inputs)))
@@ -309,12 +321,18 @@ def _check_sizes(text: str, inputs: tuple[tuple[str, ...], ...], given: Dict[str
 
 
 def _check_types(element: str | DType, result: str | DType | None, inputs: int) -> tuple[DType, DType]:
+    supported = [name for name in OUT_DTYPES if inputs < 2 or name != "i32"]
+    if not isinstance(element, DType) and not (isinstance(element, str) and is_dtype(element)):
+        raise InputError(f"unknown element type {element!r:.60}", hint=did_you_mean(element, supported, "supported"))
     given = dtype(element)
     if given.name not in OUT_DTYPES:
-        raise InputError(f"element type {given} is not supported", hint=f"supported: {', '.join(OUT_DTYPES)}")
+        raise InputError(f"element type {given} is not supported", hint=f"supported: {', '.join(supported)}")
     if inputs == 2 and given.name == "i32":
         raise InputError("element type i32 has no contraction", hint="i8 contracts exactly in i32")
     allowed = OUT_DTYPES[given.name]
+    if isinstance(result, str) and not is_dtype(result):
+        hint = did_you_mean(result, allowed, f"supported for inputs of type {given}")
+        raise InputError(f"unknown element type {result!r:.60} of the result", hint=hint)
     out = dtype(result) if result is not None else dtype(allowed[0])
     if out.name not in allowed:
         raise InputError(f"a result of type {out} is not supported for inputs of type {given}", hint=f"supported: {', '.join(allowed)}")
@@ -326,7 +344,7 @@ def _parse_epilogue(text: str | None, output: tuple[str, ...]) -> tuple[Epilogue
         raise InputError(f"an epilogue is a text such as 'bias:b(j), relu', got {text!r:.60}")
     if text is None or not text.strip():
         return ()
-    ops = tuple(_parse_epilogue_op(part.strip(), output) for part in text.split(","))
+    ops = tuple(_parse_epilogue_op(part.strip(), output) for part in _STEPS_END.split(text))
     names = [op.operand for op in ops if op.operand]
     for name in _repeated(names):
         raise InputError(f"epilogue operand {name} is named twice")
@@ -342,7 +360,7 @@ def _parse_epilogue_op(part: str, output: tuple[str, ...]) -> EpilogueOp:
             raise InputError(f"the constant of epilogue {part[:40]!r} is beyond the range of f32")
         return EpilogueOp(found.group(1), constant=constant)
     if found := _OPERAND.match(part):
-        axes = tuple(found.group(3))
+        axes = tuple(re.findall("[a-z]", found.group(3)))
         for axis in axes:
             if axis not in output:
                 raise InputError(
@@ -352,7 +370,24 @@ def _parse_epilogue_op(part: str, output: tuple[str, ...]) -> EpilogueOp:
         if len(set(axes)) != len(axes):
             raise InputError(f"epilogue operand {found.group(2)} repeats an axis")
         return EpilogueOp(found.group(1), operand=found.group(2), axes=axes)
-    raise InputError(f"unknown epilogue {part[:40]!r}", hint="add C, mul C, bias:NAME(axes), residual:NAME(axes), relu, gelu, silu")
+    operand = re.match(r"bias|residual", part)
+    written = f"an operand is written with its axes, for example {operand.group()}:r({''.join(output)})" if operand else None
+    forms = "add C, mul C, bias:NAME(axes), residual:NAME(axes), relu, gelu, silu"
+    raise InputError(f"unknown epilogue {part[:40]!r}", hint=written or forms)
+
+
+def _check_integer_epilogue(ops: tuple[EpilogueOp, ...], element: DType) -> None:
+    """Integers are computed in i32: no gates, and constants are whole numbers of i32 (ALU-020)."""
+    for step in ops:
+        if step.kind in GATES:
+            raise InputError(f"epilogue {step} has no function on integers ({element})", hint="add C, mul C, bias, residual or relu")
+        if step.constant is None:
+            continue
+        if not step.constant.is_integer() or not _I32.min <= step.constant <= _I32.max:
+            raise InputError(
+                f"epilogue {str(step)!r} on {element}: integers take whole constants in the range of i32",
+                hint=f"a whole number from {_I32.min} to {_I32.max}",
+            )
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

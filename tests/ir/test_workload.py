@@ -112,6 +112,42 @@ def test_an_epilogue_is_a_list_of_steps():
     assert w.to_json()["epilogue"] == "bias:b(j), mul 0.5, relu"
 
 
+@pytest.mark.parametrize("written", ["residual:r(ij)", "residual:r(i,j)", "residual:r(i j)", "residual : r( i , j )"])
+def test_the_axes_of_an_operand_may_be_parted_by_commas_or_blanks(written):
+    w = einsum("ik,jk->ij", i=4, j=4, k=8, epilogue=f"mul 2, {written}, relu")
+    assert [str(step) for step in w.epilogue] == ["mul 2", "residual:r(ij)", "relu"]
+
+
+@pytest.mark.parametrize("written", ["residual:r(i", "bias:r i", "residual(ij)", "bias", "residual:r(i,,j)"])
+def test_the_hint_of_an_operand_is_the_form_it_is_written_in(written):
+    with pytest.raises(InputError, match="unknown epilogue") as caught:
+        einsum("ik,jk->ij", i=4, j=4, k=8, epilogue=written)
+    assert f"{'bias' if 'bias' in written else 'residual'}:r(ij)" in caught.value.hint
+
+
+@pytest.mark.parametrize("epilogue", ["add 1.5", "mul 0.5", "add 99999999999", "add 2147483648", "mul -2147483649", "gelu", "relu, silu"])
+@pytest.mark.parametrize(("text", "dtype"), [("i->i", "i32"), ("ik,k->i", "i8")])
+def test_what_integers_do_not_compute_is_refused_as_input(text, dtype, epilogue):
+    with pytest.raises(InputError, match="integers") as caught:
+        einsum(text, sizes=dict.fromkeys(set(text) & set("ik"), 8), dtype=dtype, epilogue=epilogue)
+    assert caught.value.exit_status == 2
+
+
+@pytest.mark.parametrize("epilogue", ["add 2147483647", "mul -2147483648", "add 2.0, relu"])
+def test_whole_constants_of_i32_are_taken(epilogue):
+    assert einsum("i->i", i=8, dtype="i32", epilogue=epilogue).epilogue
+
+
+@pytest.mark.parametrize("given", ["fp16", "f16", "i4", "float", "int8"])
+def test_the_types_that_a_search_supports_are_listed_whatever_is_wrong_with_the_given_one(given):
+    with pytest.raises(InputError) as caught:
+        einsum("ik,jk->ij", i=4, j=4, k=8, dtype=given)
+    assert "supported: bf16, f8e4m3, f8e5m2, i8, f32" in caught.value.hint
+    with pytest.raises(InputError) as caught:
+        einsum("ik,jk->ij", i=4, j=4, k=8, dtype="i8", out_dtype=given)
+    assert "i32, i16, i8" in caught.value.hint
+
+
 @pytest.mark.parametrize("written", ["add 1.23456789", "mul 1234567", "add -16777217", "mul 0.1", "add 1e-30", "add 2", "mul -0.5"])
 def test_a_constant_is_written_as_precisely_as_it_was_read(written):
     (step,) = einsum("i->i", i=8, epilogue=written).epilogue
