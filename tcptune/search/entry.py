@@ -42,7 +42,7 @@ def tuner_for(workload: Workload, **options: Any) -> Search[Any, Any]:
 
 def is_large(workload: Workload) -> bool:
     """Whether a contraction takes so long that tiles, whose loads run beside passes, are tried beside one pass; its oracle is long, too."""
-    stored = max(workload.bytes_of(axes, workload.dtype) for axes in (*workload.inputs, workload.output))
+    stored = max(workload.bytes_of(axes, element) for axes, element in workload.tensors())
     return math.prod(size for _, size in workload.sizes) > ONE_PASS_PRODUCTS or stored > ONE_PASS_BYTES
 
 

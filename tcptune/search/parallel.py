@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import Field, dataclass
+from functools import partial
 from multiprocessing import get_context
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -28,6 +29,7 @@ from tcptune.search.space import Space
 from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, UNPRICED
 
 Answer = TypeVar("Answer")
+Setting = TypeVar("Setting")
 
 SHARES_PER_JOB = 2
 """Tasks that a chunk is split into for each worker, so that one with cheap placements does not wait for the other."""
@@ -93,6 +95,10 @@ def evaluate(candidate: Candidate, profile: str, price: int = 0, seen: Dict[str,
     return Outcome(document, SCHEDULED, digest, compiled.makespan, price)
 
 
+def _evaluate_priced(space: Space, entry: int, seen: Dict[str, int], priced: Priced) -> Outcome:
+    return evaluate(Candidate(space.workload, space.placement(entry), priced.knobs), space.profile, priced.terms.makespan, seen)
+
+
 def explore(space: Space, entry: int, below: int, seen: Dict[str, int] | None = None) -> list[Outcome]:
     """The best plan of one placement that costs less than `below`, and the refusals on the way; empty if there is none."""
     return explore_many(space, [entry], below, seen or {})[0]
@@ -113,27 +119,30 @@ def explore_many(space: Space, entries: Sequence[int], below: int, seen: Dict[st
         if ranked[entry][0].terms.makespan >= below:
             break
         space.deadline.check()
-        found[entry] = _compile_cheapest(space, entry, ranked[entry], below, seen)
+        found[entry] = compile_cheapest(
+            ranked[entry], partial(_evaluate_priced, space, entry, seen), partial(space.ranked, entry, below, RETRIES)
+        )
         below = min([below, *(o.makespan for o in found[entry] if o.fate == SCHEDULED)])
     return [found[entry] for entry in entries]
 
 
-def _compile_cheapest(space: Space, entry: int, ranked: list[Priced], below: int, seen: Dict[str, int]) -> list[Outcome]:
-    """Compiles the cheapest setting; where a rule refuses it, the next cheapest of `RETRIES`."""
-    outcomes: list[Outcome] = []
-    for priced in ranked:
-        outcomes.append(_evaluate_priced(space, entry, priced, seen))
-    if outcomes[-1].fate != REJECTED:
+def compile_cheapest(
+    ranked: Sequence[Setting], compiled: Callable[[Setting], Outcome], ranked_again: Callable[[], Sequence[Setting]]
+) -> list[Outcome]:
+    """Compiles the settings of one entry that were ranked first; where a rule refuses the last of them, others of a longer ranking.
+
+    The longer ranking may hold the first ones anywhere, or not at all: it looks at more, and its limit may be lower by then.
+    """
+    outcomes = [compiled(setting) for setting in ranked]
+    if not outcomes or outcomes[-1].fate != REJECTED:
         return outcomes
-    for priced in space.ranked(entry, below, RETRIES)[len(outcomes) :]:
-        outcomes.append(_evaluate_priced(space, entry, priced, seen))
+    for setting in ranked_again():
+        if setting in ranked:
+            continue
+        outcomes.append(compiled(setting))
         if outcomes[-1].fate != REJECTED:
             break
     return outcomes
-
-
-def _evaluate_priced(space: Space, entry: int, priced: Priced, seen: Dict[str, int]) -> Outcome:
-    return evaluate(Candidate(space.workload, space.placement(entry), priced.knobs), space.profile, priced.terms.makespan, seen)
 
 
 _worker_space: AnySpace | None = None

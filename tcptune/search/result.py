@@ -43,12 +43,13 @@ class OracleSummary:
     max_rel_error: float
     undefined_reads: int
     what: str = "the kernel"
+    max_bound_share: float = 0.0
 
     @classmethod
     def of(cls, verifications: Iterable[Verification]) -> OracleSummary:
         """The runs of every verification that passed (a plan that failed its oracle is not part of the result)."""
         whole = Verification(tuple(run for verification in verifications if verification.passed for run in verification.runs))
-        return cls(**whole.to_json())
+        return cls(**{name: value for name, value in whole.to_json().items() if name != "failures"})
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -56,6 +57,7 @@ class OracleSummary:
             "cases": self.cases,
             "max_abs_error": self.max_abs_error,
             "max_rel_error": self.max_rel_error,
+            "max_bound_share": self.max_bound_share,
             "undefined_reads": self.undefined_reads,
             "what": self.what,
         }
@@ -66,7 +68,7 @@ class Fates:
     """Candidates by fate; `enumerated` is the sum of the other four.
 
     Attributes:
-        pruned: not compiled because their lower bound is not below the best makespan.
+        pruned: placements or tilings that were priced and not compiled: no setting of theirs has a price below the best makespan then.
         duplicates: same kernel as an earlier one (hash of its text without the name).
         rejected: refused by a rule of the machine (see `SearchResult.rejections`).
         scheduled: compiled, with a makespan.

@@ -62,7 +62,8 @@ class Space:
         """Raises:
         WorkError: an operand or the result is larger than the data memory (below that, integers of tables stay within 64 bits).
         """
-        if _largest_tensor_bytes(self.workload) > _CHIP_BYTES:
+        largest = max(self.workload.bytes_of(axes, element) for axes, element in self.workload.tensors())
+        if largest > _CHIP_BYTES:
             raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
 
     @cached_property
@@ -158,12 +159,6 @@ def transfers_floor(workload: Workload, profile: str) -> int:
 
 _CHIP_BYTES = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.dm_bytes_per_slice
 """Data memory of the chip."""
-
-
-def _largest_tensor_bytes(workload: Workload) -> int:
-    """Bytes of the largest operand or of the result; each lies in data memory as a whole during a pass."""
-    operands = [workload.bytes_of(axes, workload.dtype) for axes in workload.inputs]
-    return max(*operands, workload.bytes_of(workload.output, workload.out_dtype))
 
 
 def _what_is_too_small(workload: Workload) -> str:

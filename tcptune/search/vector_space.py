@@ -17,7 +17,8 @@ from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.types import DType
 from tcptune.ir.workload import EpilogueOp, K, Workload
 from tcptune.model.hardware import RNGD
-from tcptune.model.timing.calibration import VENDOR_DMA
+from tcptune.model.timing.calibration import DmaTiming
+from tcptune.model.timing.calibration import profile as profile_named
 from tcptune.search.deadline import Deadline
 from tcptune.search.space import transfers_floor
 from tcptune.solver.pricing import FixedCosts
@@ -39,7 +40,7 @@ class VectorSpace:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        return candidates_of(self.workload, self.deadline)
+        return candidates_of(self.workload, self.deadline, self.profile)
 
 
 def lower_bound(workload: Workload, profile: str) -> int:
@@ -50,7 +51,11 @@ def lower_bound(workload: Workload, profile: str) -> int:
     return transfers_floor(workload, profile) + math.floor(min(fixed.vector_pass, fixed.copy_pass) + flits)
 
 
-def candidates_of(workload: Workload, deadline: Deadline = Deadline()) -> list[Candidate]:  # noqa: B008 - a frozen value
+def candidates_of(
+    workload: Workload,
+    deadline: Deadline = Deadline(),  # noqa: B008 - a frozen value
+    profile: str = "vendor",
+) -> list[Candidate]:
     """Every placement of the space, those with long stored pieces on many slices first.
 
     Raises:
@@ -62,7 +67,8 @@ def candidates_of(workload: Workload, deadline: Deadline = Deadline()) -> list[C
     for chosen in _combined(options, RNGD.clusters_per_chip, RNGD.slices_per_cluster):
         deadline.check()
         found += [candidate_of(workload, chosen, stationary) for stationary in _waiting(workload)]
-    return sorted(found, key=lambda c: _guess(workload, c.placement))
+    timing = profile_named(profile).dma
+    return sorted(found, key=lambda c: _guess(workload, c.placement, timing))
 
 
 def _waiting(workload: Workload) -> list[int]:
@@ -135,7 +141,7 @@ def _word_elements(workload: Workload) -> int:
     return max(elements(workload.dtype), elements(workload.out_dtype))
 
 
-def _guess(workload: Workload, placement: Placement) -> float:
+def _guess(workload: Workload, placement: Placement, timing: DmaTiming) -> float:
     """A rough makespan in cycles, to order the space: loads to slices, vector steps, and stored pieces that are short (VT-020, VT-027)."""
     roles = workload.roles()
     live = placement.live_clusters * placement.live_slices
@@ -144,8 +150,8 @@ def _guess(workload: Workload, placement: Placement) -> float:
     pieces = math.prod(a.padded for a in placement.axes if roles[a.axis] != K) / piece
     is_short = piece * workload.out_dtype.bits // 8 < RNGD.request_bytes
     ragged = any(_is_ragged(step, workload, placement) for step in workload.epilogue)
-    piece_cycles = VENDOR_DMA.partial_write_64.value / RNGD.engines_per_cluster if is_short else 1.0
-    loads = VENDOR_DMA.issue_mid.value * live
+    piece_cycles = timing.partial_write_64.value / RNGD.engines_per_cluster if is_short else 1.0
+    loads = timing.issue_mid.value * live
     return loads + held / RNGD.vector_ways[1] + piece_cycles * pieces + (_REFUSED if ragged else 0)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from tcptune.ir.candidate import Tiles
+from tcptune.ir.types import DType
 from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
@@ -18,9 +19,14 @@ from tcptune.solver.bounds import transfer_floor
 from tcptune.solver.pricing import FixedCosts
 
 
+def packet_elements(element: DType) -> int:
+    """Elements of one packet of a contraction, two flits: lengths that are multiples of it need no padding in packets."""
+    return RNGD.multiplier_bits_per_lane // element.bits
+
+
 def products_floor(workload: Workload) -> int:
     """Cycles in which all slices together can form the products of a contraction at the earliest."""
-    packet = 2 * RNGD.flit_bytes * 8 // workload.dtype.bits
+    packet = packet_elements(workload.dtype)
     at_once = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.lanes_per_slice * packet
     return -(-math.prod(size for _, size in workload.sizes) // at_once)
 

@@ -10,10 +10,14 @@ from tcptune.exec.compile import compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.ir.candidate import Candidate, TileLoop, Tiles
 from tcptune.ir.workload import einsum
-from tcptune.search.entry import tuner_for
+from tcptune.search.entry import is_large, tuner_for
+from tcptune.search.frame import NO_LIMIT
 from tcptune.search.options import Options
-from tcptune.search.tiled.checking import affordable, fits, what_ran
-from tcptune.search.tiled.space import TiledSpace
+from tcptune.search.parallel import RETRIES, Outcome, Workers
+from tcptune.search.space import Space
+from tcptune.search.store import REJECTED, SCHEDULED
+from tcptune.search.tiled.space import Body, TiledSpace, _placements
+from tcptune.search.tiled.stand_in import affordable, fits, what_ran
 from tcptune.search.tiled.tilings import KEPT_UNIT, MOST_TILES, UNROLLED_TILES, axis_tiles, tilings
 from tcptune.search.tiled.tuner import TiledTuner
 from tcptune.search.tuner import Tuner
@@ -133,3 +137,59 @@ def test_a_candidate_without_tiles_is_one_pass():
     (body,) = space.bodies(next(e for e in range(space.entries) if not space.tiles(e).loops), 1 << 40)
     one_pass = Candidate(space.workload, body.candidate.placement, body.candidate.knobs)
     assert body.candidate == one_pass
+
+
+def refusing(monkeypatch, *refused):
+    """Lets the compiler refuse these candidates by a rule; returns those that were tried."""
+    tried = []
+
+    def evaluate(candidate, profile, price=0, seen=None):
+        tried.append(candidate)
+        if candidate in refused:
+            return Outcome(candidate.to_json(), REJECTED, price=price, rule="SEQ-017")
+        return Outcome(candidate.to_json(), SCHEDULED, f"kernel {len(tried)}", price, price)
+
+    monkeypatch.setattr("tcptune.search.tiled.tuner.evaluate", evaluate)
+    return tried
+
+
+def test_a_better_body_that_only_the_longer_ranking_finds_is_tried(monkeypatch):
+    tuner = TiledTuner(einsum("ik,jk->ij", i=64, j=64, k=64))
+    space = tuner.space
+    better, first, last = (Body(cycles, space.bodies(entry, NO_LIMIT)[0].candidate) for cycles, entry in ((10, 0), (20, 1), (30, 2)))
+    rankings = {1: [first], RETRIES: [better, first, last]}
+    monkeypatch.setattr(TiledSpace, "bodies", lambda self, entry, below, keep=1: rankings[keep])
+    tried = refusing(monkeypatch, first.candidate, better.candidate)
+    with Workers(space, 1) as workers:
+        tuner._step(1, workers)
+    assert tried == [first.candidate, better.candidate, last.candidate]
+
+
+@pytest.mark.parametrize(("dtype", "packet"), [("bf16", 32), ("i8", 64), ("f8e4m3", 64)])
+def test_tiles_are_whole_packets_where_they_may_overlap(dtype, packet):
+    # 1000 in two tiles: 500 each at least, up to 15 % more
+    lengths = dict(axis_tiles(einsum("ik,jk->ij", i=1000, j=8, k=64, dtype=dtype), "i"))
+    assert 500 <= lengths[2] <= 575
+    assert lengths[2] % packet == 0
+
+
+@pytest.mark.parametrize("profile", ["vendor", "manual"])
+def test_no_placement_in_kept_loops_is_below_the_bound_that_prunes_it(profile):
+    workload = einsum("ik,jk->ij", i=2048, j=512, k=32)
+    tiled = TiledSpace(workload, profile)
+    tiles = Tiles((TileLoop("i", 16, unroll=False), TileLoop("j", 4)), (("i", 128), ("j", 128)))
+    space = Space(tiles.body_workload(workload), profile)
+    checked = 0
+    for placed in itertools.islice(_placements(space, tiles, tiled.fixed, NO_LIMIT, 400), 0, 400, 25):
+        body = tiled._best_body(tiles, placed, NO_LIMIT)
+        if body is not None:
+            assert placed.bound <= compile_kernel(lower_candidate(body.candidate), profile).makespan
+            checked += 1
+    assert checked > 3
+
+
+def test_the_size_of_a_workload_counts_its_result_in_its_own_type():
+    # 64 x 262,144 results: 16 MiB in i8, 64 MiB in i32
+    sizes = {"i": 64, "j": 1 << 18, "k": 4}
+    assert not is_large(einsum("ik,jk->ij", sizes=sizes, dtype="i8", out_dtype="i8"))
+    assert is_large(einsum("ik,jk->ij", sizes=sizes, dtype="i8", out_dtype="i32"))

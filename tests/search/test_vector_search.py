@@ -49,25 +49,29 @@ def test_row_sums_stored_one_by_one_cost_what_was_published_and_the_search_avoid
 @pytest.mark.parametrize(
     ("text", "options"),
     [
-        ("i->i", {"i": 2000, "epilogue": "silu"}),
-        ("ij->ij", {"i": 24, "j": 64, "epilogue": "bias:b(j), gelu, residual:x(ij)"}),
-        ("ij->ij", {"i": 24, "j": 64, "epilogue": "mul 0.5, bias:b(i), relu", "fuse": False}),
+        ("i->i", {"i": 300, "epilogue": "silu"}),
+        ("ij->ij", {"i": 12, "j": 32, "epilogue": "bias:b(j), gelu, residual:x(ij)"}),
+        ("ij->ij", {"i": 12, "j": 32, "epilogue": "mul 0.5, bias:b(i), relu", "fuse": False}),
         ("ij->ji", {"i": 16, "j": 32, "epilogue": "mul 2"}),
-        ("i->i", {"i": 1024, "dtype": "i8", "out_dtype": "i32", "epilogue": "mul 3, add 7"}),
-        ("ij->i", {"i": 100, "j": 200}),
-        ("ij->i", {"i": 100, "j": 200, "reduce": "max", "epilogue": "bias:b(i), relu"}),
-        ("ij->i", {"i": 64, "j": 128, "epilogue": "silu"}),
-        ("ij->j", {"i": 32, "j": 64, "epilogue": "mul 2, relu"}),
-        ("ij->j", {"i": 32, "j": 64, "reduce": "max"}),
-        ("ij->i", {"i": 64, "j": 128, "dtype": "i8"}),
-        ("ij->i", {"i": 64, "j": 128, "dtype": "i32", "reduce": "max"}),
+        ("i->i", {"i": 256, "dtype": "i8", "out_dtype": "i32", "epilogue": "mul 3, add 7"}),
+        ("ij->i", {"i": 20, "j": 44}),
+        ("ij->i", {"i": 20, "j": 44, "reduce": "max", "epilogue": "bias:b(i), relu"}),
+        ("ij->i", {"i": 16, "j": 32, "epilogue": "silu"}),
+        ("ij->j", {"i": 16, "j": 32, "epilogue": "mul 2, relu"}),
+        ("ij->j", {"i": 16, "j": 32, "reduce": "max"}),
+        ("ij->i", {"i": 16, "j": 32, "dtype": "i8"}),
+        ("ij->i", {"i": 16, "j": 32, "dtype": "i32", "reduce": "max"}),
     ],
 )
 def test_every_candidate_of_a_space_that_compiles_passes_its_oracle(text, options):
-    workload = einsum(text, **options)
-    result = tune(workload, trials=6)
-    assert all(verify_kernel(plan.kernel) for plan in result.top)
-    assert result.makespan == min(plan.makespan for plan in result.top)
+    verdicts = []
+    for candidate in candidates_of(einsum(text, **options)):
+        try:
+            verdicts.append(verify(check_kernel(lower_vector(candidate)), seeds=(42,), patterns=("alternating",)).passed)
+        except RuleViolation:
+            continue
+    assert verdicts
+    assert all(verdicts)
 
 
 @pytest.mark.parametrize(
@@ -153,18 +157,19 @@ def test_an_operand_that_is_fetched_across_its_rows_is_refused_by_the_rule():
     assert caught.value.hint.startswith("refused by: VRF-007")
 
 
-def verify_kernel(kernel):
-    report = verify(check_kernel(kernel), seeds=(42,), patterns=("zeros", "alternating"))
-    report.require()
-    return report.passed
-
-
 def test_candidates_cover_the_axes_and_waste_little():
     workload = einsum("ij->i", i=100, j=96)
     for candidate in candidates_of(workload):
         for axis in candidate.placement.axes:
             assert workload.size(axis.axis) <= axis.padded <= max(1.5 * workload.size(axis.axis), axis.in_slice)
     assert default_candidate(workload).placement.of("i").slice == 128
+
+
+def test_likely_placements_are_those_of_the_profile():
+    workload = einsum("ij->i", i=100, j=200)
+    vendor, manual = (candidates_of(workload, profile=profile) for profile in ("vendor", "manual"))
+    assert sorted(map(str, vendor)) == sorted(map(str, manual))
+    assert vendor != manual
 
 
 @pytest.mark.parametrize("profile", ["vendor", "manual"])

@@ -10,6 +10,7 @@ from tcptune.exec.lowering.tiled import cuttable
 from tcptune.ir.candidate import TileLoop, Tiles
 from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
+from tcptune.solver.tiled_bounds import packet_elements
 
 MOST_TILES = 4096
 """Tiles of a kernel at most."""
@@ -22,9 +23,6 @@ KEPT_UNIT = 32
 
 LONGER = 1.15
 """Length of a tile at most, over an equal share of its axis: what neighbouring tiles share is computed twice."""
-
-ROUND = 32
-"""Lengths that are multiples of it need no padding in lanes and packets."""
 
 
 def tilings(workload: Workload) -> Iterator[Tiles]:
@@ -65,7 +63,7 @@ def _length(workload: Workload, axis: str, count: int) -> int | None:
         for length in range(share, min(size, math.floor(LONGER * share)) + 1)
         if (size - length) % (count - 1) == 0 and length % word == 0 and (size - length) // (count - 1) % word == 0
     ]
-    return min(fitting, key=lambda length: (-math.gcd(length, ROUND), length), default=None)
+    return min(fitting, key=lambda length: (-math.gcd(length, packet_elements(workload.dtype)), length), default=None)
 
 
 def _loops(order: tuple[str, ...], cut: dict[str, tuple[int, int]]) -> tuple[TileLoop, ...]:

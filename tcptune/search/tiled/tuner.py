@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from tcptune.errors import WorkError
@@ -13,12 +14,12 @@ from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload
 from tcptune.search.frame import EXHAUSTED, NO_LIMIT, PROVEN, TRIALS, Search, Tally, terms_by_kind
 from tcptune.search.options import Options
-from tcptune.search.parallel import RETRIES, Outcome, Workers, evaluate
+from tcptune.search.parallel import RETRIES, Outcome, Workers, compile_cheapest, evaluate
 from tcptune.search.result import Plan, SearchResult
-from tcptune.search.store import REJECTED, SCHEDULED, StepRecord
+from tcptune.search.store import SCHEDULED, StepRecord
 from tcptune.search.template import template, template_words
-from tcptune.search.tiled.checking import affordable, what_ran
 from tcptune.search.tiled.space import Body, TiledSpace
+from tcptune.search.tiled.stand_in import affordable, what_ran
 
 REPORTED_TILED = 3
 """Plans in the report; their oracle runs are longer than those of one pass."""
@@ -64,23 +65,10 @@ class TiledTuner(Search[TiledSpace, Tally]):
         entries = list(range(self._next, min(self._next + self.options.jobs, self.space.entries)))
         found: list[list[dict[str, Any]]] = []
         for entry, bodies in zip(entries, workers.call("bodies", [(entry, below) for entry in entries]), strict=True):
-            outcomes = self._compile_cheapest(entry, bodies, below)
+            outcomes = compile_cheapest(bodies, self._evaluated, partial(self.space.bodies, entry, below, RETRIES))
             below = min([below, *(outcome.makespan for outcome in outcomes if outcome.fate == SCHEDULED)])
             found.append([asdict(outcome) for outcome in outcomes])
         return StepRecord(number, "tile", entries, found, {})
-
-    def _compile_cheapest(self, entry: int, bodies: list[Body], below: int) -> list[Outcome]:
-        """Compiles the cheapest body of a tiling; where a rule refuses it, the next cheapest of `RETRIES`."""
-        outcomes: list[Outcome] = []
-        for body in bodies:
-            outcomes.append(self._evaluated(body))
-        if not outcomes or outcomes[-1].fate != REJECTED:
-            return outcomes
-        for body in self.space.bodies(entry, below, RETRIES)[1:]:
-            outcomes.append(self._evaluated(body))
-            if outcomes[-1].fate != REJECTED:
-                break
-        return outcomes
 
     def _evaluated(self, body: Body) -> Outcome:
         return evaluate(body.candidate, self.options.profile, body.cycles, self.state.seen())

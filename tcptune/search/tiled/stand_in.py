@@ -21,6 +21,7 @@ from tcptune.ir.kernels.steps import Loop
 from tcptune.ir.placement import Placement
 from tcptune.ir.workload import K
 from tcptune.model.hardware import RNGD
+from tcptune.solver.tiled_bounds import packet_elements
 
 TWICE = 2
 
@@ -33,26 +34,23 @@ MOST_PRODUCTS = 1 << 25
 MOST_STREAMED = 1 << 23
 """Positions of all streams between engines that are run: some tenths of a second a run, too."""
 
-ROUND = 32
-"""Shorter tiles are a multiple of it long, so that their rows begin on whole words; summed axes are halved exactly."""
-
 
 def affordable(candidate: Candidate) -> Candidate:
     """The plan that stands for `candidate` before the oracle; `candidate` itself where it is small enough."""
     if fits(candidate):
         return candidate
     small = candidate.with_fewer_tiles(dict.fromkeys(candidate.tiles.axes, TWICE))
-    if _checked(small) is None:
+    if checked_if_legal(small) is None:
         return candidate
     while not fits(small):
-        halved = next((plan for plan in _halved(small) if _checked(plan) is not None), None)
+        halved = next((plan for plan in _halved(small) if checked_if_legal(plan) is not None), None)
         if halved is None:
             return small
         small = halved
     return small
 
 
-def _checked(candidate: Candidate) -> CheckedKernel | None:
+def checked_if_legal(candidate: Candidate) -> CheckedKernel | None:
     """The plan's kernel; None if it breaks a rule: shorter tiles may miss what its switch rings or packets need."""
     try:
         return check_kernel(lower_candidate(candidate))
@@ -81,7 +79,7 @@ def fits(candidate: Candidate) -> bool:
     stored = max(math.prod(workload.size(axis) for axis in axes) for axes in tensors)
     if max(held, stored) > MOST_POSITIONS:
         return False
-    checked = _checked(candidate)
+    checked = checked_if_legal(candidate)
     if checked is None:
         return False
     return candidate.tiles.tiles * most_products(checked.steps) <= MOST_PRODUCTS and _streamed(checked.steps) <= MOST_STREAMED
@@ -91,11 +89,12 @@ def _halved(candidate: Candidate) -> Iterator[Candidate]:
     """The plan with half as many positions in Time of one axis, the axis that has most of them first."""
     workload, tiles = candidate.workload, candidate.tiles
     lengths = dict(tiles.lengths)
+    whole = packet_elements(workload.dtype)
 
     def can(axis: str) -> bool:
         length, placed = lengths.get(axis, workload.size(axis)), candidate.placement.of(axis)
-        exact = placed.padded == length and length % (2 * ROUND) == 0 and placed.time % 2 == 0
-        return placed.time > 1 and length >= 2 * ROUND and (exact or workload.roles()[axis] != K)
+        exact = placed.padded == length and length % (2 * whole) == 0 and placed.time % 2 == 0
+        return placed.time > 1 and length >= 2 * whole and (exact or workload.roles()[axis] != K)
 
     axes = [placed.axis for placed in candidate.placement.axes if can(placed.axis)]
     for axis in sorted(axes, key=lambda a: -candidate.placement.of(a).time):
@@ -103,14 +102,15 @@ def _halved(candidate: Candidate) -> Iterator[Candidate]:
 
 
 def _with_half(candidate: Candidate, axis: str) -> Candidate:
-    """The plan with half as many positions of one axis in Time."""
+    """The plan with half as many positions of one axis in Time, whole packets of them; tiles that shared positions share one packet."""
     workload, tiles = candidate.workload, candidate.tiles
+    whole = packet_elements(workload.dtype)
     lengths = dict(tiles.lengths)
     shorter = replace(candidate.placement.of(axis), time=candidate.placement.of(axis).time // 2)
-    size = min(_half(workload.size(axis)), shorter.padded)
+    size = min(_half(workload.size(axis), whole), shorter.padded)
     if axis in lengths:
-        length = min(_half(lengths[axis]), shorter.padded)
-        overlap = ROUND if length > ROUND and tiles.pitch(axis, workload.size(axis)) < lengths[axis] else 0
+        length = min(_half(lengths[axis], whole), shorter.padded)
+        overlap = whole if length > whole and tiles.pitch(axis, workload.size(axis)) < lengths[axis] else 0
         size, lengths[axis] = length + (tiles.count(axis) - 1) * (length - overlap), length
     placed = tuple(shorter if p.axis == axis else p for p in candidate.placement.axes)
     return replace(
@@ -121,9 +121,9 @@ def _with_half(candidate: Candidate, axis: str) -> Candidate:
     )
 
 
-def _half(length: int) -> int:
-    """Half of a length of at least two times `ROUND`, rounded down to a multiple of it."""
-    return length // 2 // ROUND * ROUND
+def _half(length: int, whole: int) -> int:
+    """Half of a length of at least two times `whole`, rounded down to a multiple of it."""
+    return length // 2 // whole * whole
 
 
 def what_ran(candidate: Candidate, small: Candidate) -> str:
