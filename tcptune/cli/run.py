@@ -119,8 +119,9 @@ def print_summary(name: str, compiled: Compiled | None, unscheduled: str, result
     if verification is None:
         console.print(f"{name}: legal; no oracle to compare with")
     else:
-        verdict = "agrees with its oracle" if verification.passed else "differs from its oracle"
-        console.print(f"{name}: legal, {verdict} on {len(verification.runs)} inputs")
+        failed, count = len(verification.failures), len(verification.runs)
+        verdict = f"differs from its oracle on {failed} of {count} inputs" if failed else f"agrees with its oracle on {count} inputs"
+        console.print(f"{name}: legal, {verdict}")
         for left in verification.not_compared:
             console.print(f"not compared: {left}")
     for entry in result.undefined:

@@ -23,7 +23,34 @@ class Oracle(Document):
     cases: Count
     max_abs_error: Share
     max_rel_error: Share
+    max_bound_share: Share
     undefined_reads: Count
+
+
+class FailingCell(Document):
+    result: str
+    at: dict[str, int]
+    got: Share | str
+    expected: Share | str
+
+
+class Failure(Document):
+    inputs: str
+    seed: Count
+    compared: Count
+    wrong: Count
+    undefined: Count
+    cell: FailingCell | None
+    message: str
+
+
+class RunOracle(Oracle):
+    failures: list[Failure]
+
+    @model_validator(mode="after")
+    def what_passes_has_no_failures(self) -> RunOracle:
+        assert self.passed is (self.cases > 0 and not self.failures)
+        return self
 
 
 class SearchOracle(Oracle):
@@ -108,7 +135,7 @@ class Output(Document):
 class Run(Document):
     schema_: Literal["tcptune/run/1"] = Field(alias="schema")
     kernel: str
-    oracle: Oracle | None
+    oracle: RunOracle | None
     outputs: dict[str, Output]
     makespan: Cycles | None
     busy: dict[Context, Cycles] | None

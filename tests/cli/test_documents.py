@@ -53,6 +53,21 @@ def test_run(result):
     assert found.outputs["out"].undefined_cells == 0
 
 
+def test_run_of_a_kernel_that_differs_names_its_input_sets_and_cells(tmp_path):
+    """The copy agrees with its doubled input where that is 0."""
+    kernel = "kernel copy\naxes A=256\nchips 1\ninput x: Hbm i32 chip=[1] element=[A]\n"
+    kernel += 'y = to_hbm(x, chip=[1], element=[A])\noutput y\noracle "einsum a->a | mul 2"\ntolerance form=exact\n'
+    (tmp_path / "copy.visa").write_text(kernel)
+    oracle = documents.Run.model_validate(document("run", tmp_path / "copy.visa", status=1)).oracle
+    assert 0 < len(oracle.failures) < oracle.cases
+    assert "zeros" not in {failure.inputs for failure in oracle.failures}
+    for failure in oracle.failures:
+        assert 0 < failure.wrong <= failure.compared == 256
+        assert failure.cell.result == "y"
+        assert 0 <= failure.cell.at["A"] < 256
+        assert failure.cell.got != 0
+
+
 def test_run_without_an_oracle(tmp_path):
     kernel = "kernel copy\naxes A=256\nchips 1\ninput x: Hbm i8 chip=[1] element=[A]\n"
     kernel += "y = to_hbm(x, chip=[1], element=[A])\noutput y\n"

@@ -7,9 +7,10 @@ from tcptune.errors import InputError, WorkError
 from tcptune.exec.library import patterns, perceptron, vector_rows
 from tcptune.exec.program.build import KernelBuilder
 from tcptune.exec.program.check import check_kernel
+from tcptune.exec.running.differences import FailingCell, number_text, told_apart, within
 from tcptune.exec.running.fill import declared_inputs, drawn_inputs
 from tcptune.exec.running.interpret import run_kernel
-from tcptune.exec.running.oracle import OracleReport, Verification, compare_with_oracle, dense, has_oracle, reference, verify, within
+from tcptune.exec.running.oracle import OracleReport, Verification, compare_with_oracle, dense, has_oracle, reference, verify
 from tcptune.ir.kernels.kernel import Kernel, Tolerance
 
 SMALL = {
@@ -223,3 +224,56 @@ def test_a_report_of_a_good_run_says_how_far_it_is_off():
     report = compare_with_oracle(checked.kernel, inputs, run_kernel(checked, inputs))
     assert report.passed
     assert "256 cells agree" in str(report)
+
+
+class TestMessages:
+    @pytest.mark.parametrize(
+        ("got", "expected", "texts"),
+        [
+            (1511470.0, 1511471.0, ("1511470", "1511471")),
+            (-(2.0**31), 2.0**31 - 1, ("-2147483648", "2147483647")),
+            (0.5, 0.25, ("0.5", "0.25")),
+            (1.0000001, 1.0000002, ("1.0000001", "1.0000002")),
+            (1.5, 2.0, ("1.5", "2")),
+            (float(np.float32(0.1)), 0.1, ("0.100000001", "0.1")),
+            (np.inf, 1e30, ("inf", "1e+30")),
+            (np.nan, 0.0, ("nan", "0")),
+        ],
+    )
+    def test_two_numbers_are_told_apart_with_the_fewest_figures(self, got, expected, texts):
+        assert told_apart(got, expected) == texts
+
+    def test_whole_numbers_are_written_in_full(self):
+        assert [number_text(x) for x in (0.0, -7.0, 2.0**31, 2.0**-10)] == ["0", "-7", "2147483648", "0.000976562"]
+
+    def test_a_cell_is_a_json_value_even_if_its_contents_are_not(self):
+        cell = FailingCell("out", (("I", 3), ("J", 0)), float("inf"), 1.5)
+        assert str(cell) == "out at I = 3, J = 0: got inf, expected 1.5"
+        assert cell.to_json() == {"result": "out", "at": {"I": 3, "J": 0}, "got": "inf", "expected": 1.5}
+
+    def test_failures_name_their_input_set_and_cell(self):
+        """Doubled zeros are zeros: that set agrees."""
+        wrong = swapped(patterns.elementwise_mul(64), oracle="einsum a,a->a | mul 2")
+        verification = verify(check_kernel(wrong), seeds=(1,), patterns=("zeros",))
+        (failure,) = verification.to_json()["failures"]
+        assert (failure["inputs"], failure["seed"]) == ("random", 1)
+        assert failure["cell"]["got"] != 0
+        assert (failure["cell"]["expected"] - 2 * failure["cell"]["got"]) % 2**32 == 0
+        assert failure["cell"]["result"] == "out"
+
+
+class TestShareOfTheBound:
+    def share(self, tolerance):
+        verification = verify(check_kernel(swapped(patterns.gemv(256, 64), tolerance=tolerance.to_json())), seeds=(1,))
+        return verification, verification.to_json()["max_bound_share"]
+
+    def test_it_lies_between_nothing_and_the_limit_for_a_kernel_that_passes(self):
+        verification, share = self.share(Tolerance())
+        assert verification.passed
+        assert 0 < share <= 1
+
+    def test_a_wider_tolerance_leaves_a_smaller_share(self):
+        assert self.share(Tolerance(1.0, 1.0))[1] < self.share(Tolerance())[1] / 10
+
+    def test_exact_integers_use_none(self):
+        assert verify(check_kernel(patterns.elementwise_mul(64))).to_json()["max_bound_share"] == 0

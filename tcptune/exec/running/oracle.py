@@ -31,6 +31,7 @@ import numpy.typing as npt
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.program.checked import CheckedKernel, CheckedStep
 from tcptune.exec.running import formulas
+from tcptune.exec.running.differences import FailingCell, allowance, number_text, within
 from tcptune.exec.running.fill import PATTERNS, SEED, cells_of, drawn_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
 from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
@@ -95,6 +96,9 @@ class OracleReport:
         max_error: largest absolute difference.
         max_relative_error: largest difference relative to a reference that is not 0.
         not_compared: results of the kernel for which the oracle has no form.
+        max_bound_share: largest difference as a share of what is allowed in its cell; 1 is the limit. A cell that is further off
+            and passes because it holds the reference as it is stored does not count.
+        cell: the wrong cell that `worst` tells of, None if all agree.
     """
 
     compared: int
@@ -104,6 +108,8 @@ class OracleReport:
     max_error: float
     max_relative_error: float = 0.0
     not_compared: tuple[str, ...] = ()
+    max_bound_share: float = 0.0
+    cell: FailingCell | None = None
 
     @property
     def passed(self) -> bool:
@@ -113,13 +119,10 @@ class OracleReport:
     def __str__(self) -> str:
         rest = f"; not compared: {', '.join(self.not_compared)}" if self.not_compared else ""
         if self.passed:
-            return f"{self.compared} cells agree, largest difference {self.max_error:g}{rest}"
+            return f"{self.compared} cells agree, largest difference {number_text(self.max_error)}{rest}"
         if not self.compared:
             return f"the result has no live cell to compare{rest}"
         return f"{self.wrong} of {self.compared} cells differ, {self.undefined} are undefined; {self.worst}{rest}"
-
-
-# references
 
 
 def has_oracle(kernel: Kernel) -> bool:
@@ -324,23 +327,6 @@ def _epilogue(
     )
 
 
-# comparison
-
-
-def within(got: Floats, want: Floats, tolerance: Tolerance, bound: Floats | float = 0.0) -> npt.NDArray[np.bool_]:
-    """Where `got` is close enough to `want` (ORACLE-009); `bound` is allowed too unless exact. Equal infinities and NaN agree."""
-    if tolerance.form == "max":
-        allowed = np.maximum(tolerance.rel * np.abs(want), tolerance.abs)
-    elif tolerance.form == "exact":
-        allowed, bound = np.zeros_like(want), 0.0
-    else:
-        allowed = tolerance.abs + tolerance.rel * np.abs(want)
-    same = (got == want) | (np.isnan(got) & np.isnan(want))
-    with np.errstate(invalid="ignore"):
-        close = np.abs(got - want) <= np.maximum(allowed, bound)
-    return np.asarray(same | close)
-
-
 def compare_with_oracle(kernel: Kernel, inputs: Dict[str, Values], result: RunResult) -> OracleReport:
     """Compares the results of a run with the oracle; only live cells count (ORACLE-012).
 
@@ -357,6 +343,8 @@ def compare_with_oracle(kernel: Kernel, inputs: Dict[str, Values], result: RunRe
         max(r.max_error for r in found),
         max(r.max_relative_error for r in found),
         kernel.outputs[count:],
+        max(r.max_bound_share for r in found),
+        next((r.cell for r in found if r.cell), None),
     )
 
 
@@ -380,22 +368,26 @@ def _compare_result(kernel: Kernel, inputs: Dict[str, Values], result: RunResult
     elif expected.integer:
         bound = np.zeros_like(bound)
     want_stored = _stored(want, type_)
-    fine = within(got, want, kernel.tolerance or Tolerance(), bound) | (got == want_stored)
+    tolerance = kernel.tolerance or Tolerance()
+    fine = within(got, want, tolerance, bound) | (got == want_stored)
     undefined = int((~values.defined[live]).sum())
     wrong = np.flatnonzero(~fine & values.defined[live])
-    worst = ""
+    worst, cell = "", None
     if wrong.size:
         first = int(wrong[int(np.argmax(np.abs(got[wrong] - want[wrong])))])
-        where = ", ".join(f"{a} = {int(cells.coords[a][live][first])}" for a in cells.coords)
-        worst = f"{name} at {where or 'the only cell'}: got {got[first]:g}, expected {want[first]:g}"
+        where = tuple((a, int(cells.coords[a][live][first])) for a in cells.coords)
+        cell = FailingCell(name, where, float(got[first]), float(want[first]))
+        worst = str(cell)
     elif undefined:
         worst = str(result.undefined[0]) if result.undefined else "undefined cells"
     finite = np.isfinite(got) & np.isfinite(want)
-    error, size = np.abs(got[finite] - want[finite]), np.abs(want[finite])
+    error, size, allowed = np.abs(got[finite] - want[finite]), np.abs(want[finite]), allowance(want, tolerance, bound)[finite]
     relative = error[size > 0] / size[size > 0]
-    return OracleReport(
-        int(live.sum()), undefined, int(wrong.size), worst, float(np.max(error, initial=0.0)), float(np.max(relative, initial=0.0))
-    )
+    counted = (allowed > 0) & ((error <= allowed) | (got != want_stored)[finite])
+    share = error[counted] / allowed[counted]
+    largest, largest_relative, largest_share = (float(np.max(found, initial=0.0)) for found in (error, relative, share))
+    counts = int(live.sum()), undefined, int(wrong.size)
+    return OracleReport(*counts, worst, largest, largest_relative, max_bound_share=largest_share, cell=cell)
 
 
 def _stored(want: Floats, type_: TensorType) -> Floats:
@@ -425,6 +417,13 @@ class OracleRun:
     seed: int
     report: OracleReport
 
+    def to_json(self) -> dict[str, Any]:
+        """An entry of ``failures``: the input set, and what is wrong with its results."""
+        report = self.report
+        counts = {"compared": report.compared, "wrong": report.wrong, "undefined": report.undefined}
+        cell = None if report.cell is None else report.cell.to_json()
+        return {"inputs": self.how, "seed": self.seed, **counts, "cell": cell, "message": str(report)}
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -435,7 +434,12 @@ class Verification:
     @property
     def passed(self) -> bool:
         """Whether there were runs, and all of them passed."""
-        return bool(self.runs) and all(r.report.passed for r in self.runs)
+        return bool(self.runs) and not self.failures
+
+    @property
+    def failures(self) -> tuple[OracleRun, ...]:
+        """The runs that did not pass."""
+        return tuple(r for r in self.runs if not r.report.passed)
 
     @property
     def undefined_reads(self) -> int:
@@ -447,22 +451,24 @@ class Verification:
         return self.runs[0].report.not_compared if self.runs else ()
 
     def to_json(self) -> dict[str, Any]:
-        """The ``oracle`` object of documents: passed, cases, largest errors, undefined cells that were read."""
+        """The ``oracle`` object of documents: passed, cases, largest errors, undefined cells that were read, the runs that failed."""
         return {
             "passed": self.passed,
             "cases": len(self.runs),
             "max_abs_error": max((r.report.max_error for r in self.runs), default=0.0),
             "max_rel_error": max((r.report.max_relative_error for r in self.runs), default=0.0),
+            "max_bound_share": max((r.report.max_bound_share for r in self.runs), default=0.0),
             "undefined_reads": self.undefined_reads,
+            "failures": [run.to_json() for run in self.failures],
         }
 
     def require(self) -> None:
         """Raises:
         WorkError: the first run that failed.
         """
-        for run in self.runs:
-            if not run.report.passed:
-                raise WorkError(f"the result differs from the oracle on {run.how} inputs (seed {run.seed}): {run.report}")
+        if self.failures:
+            run = self.failures[0]
+            raise WorkError(f"the result differs from the oracle on {run.how} inputs (seed {run.seed}): {run.report}")
 
 
 def most_products(steps: Sequence[CheckedStep]) -> int:

@@ -13,9 +13,10 @@ from tcptune.exec.conformance.kinds.kernel_facts import compare_facts
 from tcptune.exec.conformance.registry import Case, Mismatch
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.program.checked import CheckedKernel
+from tcptune.exec.running.differences import within
 from tcptune.exec.running.fill import cells_of, declared_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
-from tcptune.exec.running.oracle import compare_with_oracle, has_oracle, within
+from tcptune.exec.running.oracle import compare_with_oracle, has_oracle
 from tcptune.ir.kernels.kernel import Kernel, Tolerance
 from tcptune.ir.types import TensorType
 from tcptune.model.values import Values
