@@ -173,19 +173,19 @@ def test_tiles_are_whole_packets_where_they_may_overlap(dtype, packet):
     assert lengths[2] % packet == 0
 
 
-@pytest.mark.parametrize("profile", ["vendor", "manual"])
-def test_no_placement_in_kept_loops_is_below_the_bound_that_prunes_it(profile):
-    workload = einsum("ik,jk->ij", i=2048, j=512, k=32)
-    tiled = TiledSpace(workload, profile)
-    tiles = Tiles((TileLoop("i", 16, unroll=False), TileLoop("j", 4)), (("i", 128), ("j", 128)))
-    space = Space(tiles.body_workload(workload), profile)
+@pytest.mark.parametrize("sizes", [(64, 4096, 8192), (64, 512, 4096)])  # two tiles do not fit the memories; they do
+def test_no_placement_in_kept_loops_is_below_the_bound_that_prunes_it(sizes):
+    workload = einsum("ik,jk->ij", sizes=dict(zip("ijk", sizes, strict=True)))
+    tiles = Tiles((TileLoop("i", 2, unroll=False), TileLoop("j", 8)), (("i", 32), ("j", sizes[1] // 8)))
+    tiled, space = TiledSpace(workload), Space(tiles.body_workload(workload))
     checked = 0
-    for placed in itertools.islice(_placements(space, tiles, tiled.fixed, NO_LIMIT, 400), 0, 400, 25):
+    for placed in itertools.islice(_placements(space, tiles, tiled.fixed, NO_LIMIT, 1000), 0, 1000, 120):
         body = tiled._best_body(tiles, placed, NO_LIMIT)
         if body is not None:
-            assert placed.bound <= compile_kernel(lower_candidate(body.candidate), profile).makespan
+            assert placed.bound <= placed.estimate
+            assert placed.bound <= compile_kernel(lower_candidate(body.candidate)).makespan
             checked += 1
-    assert checked > 3
+    assert checked > 2
 
 
 def test_the_size_of_a_workload_counts_its_result_in_its_own_type():

@@ -25,15 +25,17 @@ from tcptune.solver.tables import PlacementTable
 from tcptune.solver.tiled_bounds import tiles_bound
 from tcptune.solver.tiled_pricing import Nest, nest_cycles
 
+Floats = npt.NDArray[np.float64]
+
 BODIES = 16
-"""Placements of a tile that are priced, those with the least bound."""
+"""Placements of a tile that are priced, those with the least estimate."""
 
 
 ORDERS = 6
 """Slice orders of a placement that are priced, those that the Inter-Slice Reducer takes first."""
 
 FAR = 8
-"""Bodies that cost more than so many times the bound of their placement are not looked for."""
+"""Bodies that cost more than so many times the estimate of their placement are not looked for."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class TiledSpace:
             self.deadline.check()
             limit = below if len(best) < keep else best[-1].cycles
             if placed.bound >= limit:
-                break
+                continue
             found = self._best_body(tiles, placed, limit)
             best = sorted([*best, *([found] if found is not None else [])], key=lambda body: body.cycles)[:keep]
         return best
@@ -128,7 +130,7 @@ class TiledSpace:
         stationary = placed.start.stationary
         nest = Nest(tiles, depths[stationary], depths[1 - stationary], placed.overlaps)
         best: Body | None = None
-        below = min(below, FAR * placed.bound)
+        below = min(below, FAR * placed.estimate)
         for order in slice_orders(placed.placement, self.workload.output)[:ORDERS]:
             whole = Candidate(self.workload, placed.placement, replace(placed.start, slice_order=order), tiles)
             cost = partial(nest_cycles, nest, profile=self.profile)
@@ -166,8 +168,9 @@ def _two_fit(workload: Workload, tiles: Tiles, table: PlacementTable) -> npt.NDA
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A placement of a tile: bound of the whole kernel and of one pass, whether two tiles fit the memories, the knobs of its family."""
+    """A placement of a tile: estimate and bound of the whole kernel, bound of one pass, whether two tiles fit, the knobs of its family."""
 
+    estimate: int
     bound: int
     least_pass: int
     overlaps: bool
@@ -176,32 +179,39 @@ class _Placed:
 
 
 def _placements(space: Space, tiles: Tiles, fixed: FixedCosts, below: int, most: int) -> Iterator[_Placed]:
-    """The placements of least bound below `below`, at most `most`."""
-    found: list[tuple[int, int, int]] = []
+    """The placements of least estimate whose bound is below `below`, at most `most`."""
+    found: list[tuple[int, int, int, int]] = []
     for number, table in enumerate(space.tables):
-        bounds = _kernel_bounds(space, number, table, tiles, fixed)
-        rows = np.argsort(bounds, kind="stable")[:most]
-        found += [(int(bounds[row]), number, int(row)) for row in rows if bounds[row] < below]
-    for bound, number, row in sorted(found)[:most]:
+        estimates, bounds = _kernel_cycles(space, number, table, tiles, fixed)
+        rows = np.flatnonzero(bounds < below)
+        rows = rows[np.argsort(estimates[rows], kind="stable")[:most]]
+        found += [(int(estimates[row]), number, int(row), int(bounds[row])) for row in rows]
+    for estimate, number, row, bound in sorted(found)[:most]:
         table = space.tables[number]
         family = table.family
         overlaps = bool(_two_fit(family.workload, tiles, table)[row])
         least_pass = int(space.bounds[number].contraction[row])
-        yield _Placed(bound, least_pass, overlaps, table.placement(row), Knobs(stationary=family.stationary, relayout=family.relayout))
+        yield _Placed(
+            estimate, bound, least_pass, overlaps, table.placement(row), Knobs(stationary=family.stationary, relayout=family.relayout)
+        )
 
 
-def _kernel_bounds(space: Space, number: int, table: PlacementTable, tiles: Tiles, fixed: FixedCosts) -> npt.NDArray[np.float64]:
-    """What the DMA engine or Main takes at least for all tiles, or both one after the other, for every placement of a tile.
+def _kernel_cycles(space: Space, number: int, table: PlacementTable, tiles: Tiles, fixed: FixedCosts) -> tuple[Floats, Floats]:
+    """Estimate and lower bound of the whole kernel, for every placement of a tile.
 
-    A pass inside of a kept loop costs less than the one-pass bound says (VT-046).
+    The bound is what the DMA engine or Main takes at least for all tiles; a pass inside of a kept loop costs less than the one-pass bound
+    says (VT-046). Where two tiles do not fit the memories, the estimate adds both, as if no load ran beside a pass; some may.
     """
     bounds = space.bounds[number]
     if not tiles.loops:
-        return np.asarray(bounds.total, dtype=np.float64)
+        total = np.asarray(bounds.total, dtype=np.float64)
+        return total, total
     workload = table.family.workload
     runs = [tiles.runs(tiles.depth(axes)) for axes in workload.inputs]
     transfers = runs[0] * bounds.loads[0] + runs[1] * bounds.loads[1] + tiles.tiles * bounds.store
     saved = 0.0 if all(loop.unroll for loop in tiles.loops) else kernel_timing(space.profile).loop_pass_saving.value
     passes = tiles.tiles * np.maximum(bounds.contraction - saved, 0)
-    busiest = np.where(_two_fit(workload, tiles, table), np.maximum(transfers, passes), transfers + passes)
-    return np.asarray(fixed.start + busiest + fixed.sync, dtype=np.float64)
+    busiest = np.maximum(transfers, passes)
+    likely = np.where(_two_fit(workload, tiles, table), busiest, transfers + passes)
+    ends = fixed.start + fixed.sync
+    return np.asarray(ends + likely, dtype=np.float64), np.asarray(ends + busiest, dtype=np.float64)
