@@ -1,103 +1,49 @@
-"""The `tcptune` command: one module a command, errors turned into text and an exit status here and nowhere else.
+"""The `tcptune` command: loads the command that was asked for, and answers an interrupt in one line whenever it comes.
 
-Only the module of the command that was asked for is imported, so that `tcptune explain` does not wait for the solver.
+Nothing but the standard library's interpreter modules is imported before `main` holds the interrupt: the command, its libraries and the
+solver take a second to load, and an interrupt in between must not show where.
 """
 
 from __future__ import annotations
 
-import difflib
-import importlib
-import io
 import os
 import signal
 import sys
-from collections.abc import Iterable
-from importlib import metadata
-from typing import Annotated
+from types import FrameType
 
-import typer
-from typer.core import TyperGroup
-
-from tcptune.cli.output import note, print_error
-from tcptune.errors import InputError, TcptuneError
-
-COMMANDS = ("search", "sweep", "report", "run", "export", "map", "tilings", "explain", "validate", "cost", "analyse", "conformance")
-"""Commands in the order of the help; each is a module of this package with a function ``command`` or, with subcommands, an ``app``."""
-
-
-class _InOrder(TyperGroup):
-    """Lists the commands in the order of `COMMANDS`; typer would put those with subcommands last."""
-
-    def list_commands(self, ctx: object) -> list[str]:
-        return sorted(self.commands, key=COMMANDS.index)
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        print(f"tcptune {metadata.version('tcptune')}")
-        raise typer.Exit
-
-
-def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version and exit")] = False,
-) -> None:
-    """Options before the command."""
-
-
-def build(names: Iterable[str]) -> typer.Typer:
-    """The command line application with these commands."""
-    app = typer.Typer(
-        name="tcptune",
-        cls=_InOrder,
-        help="Finds, proves and schedules fast kernels for FuriosaAI's RNGD, without an NPU.",
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,  # plain text, which pastes well and reads the same in a pipe
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(_options)  # also keeps the command's name on the line when only one is registered
-    for name in names:
-        module = importlib.import_module(f"tcptune.cli.{name}")
-        if hasattr(module, "app"):
-            app.add_typer(module.app, name=name)
-        else:
-            app.command(name)(module.command)
-    return app
-
-
-def _no_command(name: str) -> InputError:
-    near = difflib.get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
-    return InputError(f"there is no command {name[:60]!r}", hint=hint)
+INTERRUPTED = 130
+"""Exit status of an interrupted command: 128 and the number of the signal."""
 
 
 def main() -> None:
     """Entry point: exit status 0 done, 1 the work failed, 2 unusable input, 130 interrupted."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what the terminal cannot show, or bytes of arguments that are no text, must not end us
-            stream.reconfigure(errors="backslashreplace")
-    asked = sys.argv[1:2]
-    if asked and asked[0] not in COMMANDS and not asked[0].startswith("-"):
-        print_error(_no_command(asked[0]))
-        sys.exit(InputError.exit_status)
     handler = signal.getsignal(signal.SIGINT)
-    if handler is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt while modules load just ends the process
-    app = build(asked if asked and asked[0] in COMMANDS else COMMANDS)
-    signal.signal(signal.SIGINT, handler)
+    heeds = handler is signal.default_int_handler  # a process in the background may have been started to ignore interrupts
+    if heeds:
+        signal.signal(signal.SIGINT, _leave)
+    from tcptune.cli.commands import load, run
+
+    app = load(sys.argv[1:])
     try:
-        app()
-    except TcptuneError as error:
-        print_error(error)
-        sys.exit(error.exit_status)
-    except KeyboardInterrupt:
-        note("interrupted")
-        sys.exit(130)
-    except BrokenPipeError:
-        # the reader of our output is gone (for instance `| head`); nothing is left to say to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        signal.signal(signal.SIGINT, handler)
+        status = run(app)
+    except KeyboardInterrupt:  # between the command and its own answers
+        _leave()
+    if heeds:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said and written; the interpreter only ends
+    sys.exit(status)
+
+
+def interrupt_words(command: str) -> str:
+    """What an interrupted command says where it has not said more."""
+    return "interrupted before a plan was found" if command == "search" else "interrupted"
+
+
+def _leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
+    """Ends the process at once: an exception could be lost or shown in the midst of a module that is being loaded."""
+    sys.stderr.write(interrupt_words(sys.argv[1] if len(sys.argv) > 1 else "") + "\n")
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer.core import TyperGroup
 
+from tcptune.cli.app import INTERRUPTED
 from tcptune.cli.output import note, print_document
 from tcptune.cli.progress import search_progress
 from tcptune.errors import InputError
@@ -24,7 +26,22 @@ from tcptune.search.entry import tuner_for
 from tcptune.search.frame import Search
 from tcptune.search.result import SearchResult
 
-app = typer.Typer(no_args_is_help=True, help="Search the fastest kernel for a workload.")
+
+class _Kinds(TyperGroup):
+    """The kinds of workload; an einsum in the place of the kind is told where it goes."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            raise InputError(f"there is no kind of workload {args[0][:60]!r}", hint=f"write: tcptune search einsum {_quoted(args)}")
+        return super().resolve_command(ctx, args)
+
+
+def _quoted(arguments: list[str]) -> str:
+    """The arguments of a search of an einsum as one would type them; an example where the first is none."""
+    return shlex.join(arguments) if "->" in arguments[0] else '"ik,jk->ij" -s i=512 -s j=512 -s k=64'
+
+
+app = typer.Typer(cls=_Kinds, no_args_is_help=True, help="Search the fastest kernel for a workload.")
 
 _SIZE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?[0-9]{1,18})\s*\Z")
 
@@ -110,11 +127,21 @@ def folder_name(workload: Workload) -> str:
 
 
 def run_with_progress(tuner: Search[Any, Any]) -> SearchResult:
-    """Runs the search; a terminal sees a progress bar on standard error. An interrupt ends it with the best so far."""
-    with search_progress() as (begin, show):
-        begin("search", tuner.options.trials)
-        tuner.progress = show
-        result = tuner.run()
+    """Runs the search; a terminal sees a progress bar on standard error. An interrupt ends it with the best so far.
+
+    Raises:
+        Exit: interrupted while the best so far was checked; it has said so.
+    """
+    try:
+        with search_progress() as (begin, show):
+            begin("search", tuner.options.trials)
+            tuner.progress = show
+            result = tuner.run()
+    except KeyboardInterrupt:
+        if not tuner.state.best:
+            raise
+        note("interrupted before the result was written")
+        raise typer.Exit(INTERRUPTED) from None
     if result.stopped == "interrupt":
         note("interrupted: this is the best so far")
     return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ class Outcome:
 def tcptune(*arguments: object, cwd: Path | None = None) -> Outcome:
     """The outcome of ``tcptune arguments``; an exception that would be a traceback reaches the test."""
     out, err = io.StringIO(), io.StringIO()
-    argv, here = sys.argv, Path.cwd()
+    argv, here, interrupt = sys.argv, Path.cwd(), signal.getsignal(signal.SIGINT)
     sys.argv = ["tcptune", *map(str, arguments)]
     status = 0
     try:
@@ -36,4 +37,5 @@ def tcptune(*arguments: object, cwd: Path | None = None) -> Outcome:
     finally:
         sys.argv = argv
         os.chdir(here)
+        signal.signal(signal.SIGINT, interrupt)
     return Outcome(status, out.getvalue(), err.getvalue())

@@ -184,3 +184,9 @@ def test_a_schedule_that_cannot_be_written_is_refused(searched, tmp_path):
     assert run.returncode == 2
     assert run.stderr.startswith("error: cannot write")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_einsum_in_the_place_of_the_kind_of_workload_is_told_where_it_goes():
+    run = tcptune("search", "ik,jk->ij", "-s", "i=64")
+    assert run.returncode == 2
+    assert "tcptune search einsum 'ik,jk->ij' -s i=64" in run.stderr

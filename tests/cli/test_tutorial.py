@@ -71,7 +71,7 @@ COMMANDS_OF_README = re.findall(r"^\| `tcptune (\w+)", (ROOT / "README.md").read
 
 
 def test_the_readme_lists_every_command():
-    from tcptune.cli.app import COMMANDS
+    from tcptune.cli.commands import COMMANDS
 
     assert set(COMMANDS_OF_README) == set(COMMANDS)
 
