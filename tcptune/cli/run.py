@@ -12,9 +12,9 @@ from rich.table import Table
 
 from tcptune.cli import stream_functions
 from tcptune.cli.output import print_document, text_console
-from tcptune.errors import WorkError
+from tcptune.errors import InputError, WorkError
 from tcptune.exec.compile import Compiled, compile_checked
-from tcptune.exec.kernel_file import load_checked, recorded_profile
+from tcptune.exec.kernel_file import in_oracle, load_checked, recorded_profile
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.program.unread import unread_notes
 from tcptune.exec.running.fill import SEED, declared_inputs
@@ -46,7 +46,10 @@ def command(
         write_schedule(compiled.schedule, schedule)
     result = run_kernel(checked, declared_inputs(program, seed))
     notes = [*unread_notes(checked), *(compiled.schedule.notes if compiled is not None else ())]
-    verification = verify(checked, (seed, seed + 1, seed + 2)) if has_oracle(program) else None
+    try:
+        verification = verify(checked, (seed, seed + 1, seed + 2)) if has_oracle(program) else None
+    except InputError as error:
+        raise in_oracle(error, kernel) from error
     if json:
         print_document({**document(program.name, compiled, unscheduled, result, verification), "notes": notes})
     else:

@@ -48,8 +48,19 @@ def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
 def _located(error: RuleViolation | InputError, path: Path, lines: KernelLines | None, place: FailingPlace) -> RuleViolation | InputError:
     """The refusal with file and line, or with the number of the step where there are no lines."""
     at = None if lines is None else _line(lines, place)
+    return _placed(error, path, at, place.words())
+
+
+def in_oracle(error: InputError, path: Path) -> RuleViolation | InputError:
+    """Why the oracle of the kernel in `path` cannot be computed, with the file and, where it is text, the line of the oracle."""
+    lines = None if path.suffix in (".rs", ".json") else parse_with_lines(read_text(path))[1]
+    return _placed(error, path, None if lines is None else lines.headers.get("oracle"), "the oracle")
+
+
+def _placed(error: RuleViolation | InputError, path: Path, at: tuple[int, str] | None, words: str) -> RuleViolation | InputError:
+    """The refusal under file, line and column, or under the place in words."""
     if at is None:
-        error.message = f"{path}: {place.words()}: {error.message}"
+        error.message = f"{path}: {words}: {error.message}"
         return error
     number, text = at
     message = f"{path}: line {number}: {error.message}"
@@ -64,7 +75,7 @@ def _line(lines: KernelLines, place: FailingPlace) -> tuple[int, str] | None:
     if place.input:
         return lines.inputs.get(place.input)
     if place.path is None:
-        return None
+        return lines.headers.get("output")
     ops = lines.ops.get(place.path, [])
     return ops[place.op] if place.op is not None and place.op < len(ops) else lines.steps.get(place.path)
 

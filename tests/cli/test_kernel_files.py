@@ -75,6 +75,37 @@ def test_a_misspelt_name_is_answered_by_its_neighbour(old, new, hint, tmp_path):
     assert hint in run.err
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("chips 1", "chip 1", 3, ["no line of a kernel begins with 'chip'", "did you mean chips?"]),
+        ("output out", "output outt", 13, ["no tensor is called 'outt'", "known: "]),
+        ("output out", 'output out\noracle "einsum a->a | rellu"', 14, ["unknown epilogue 'rellu'", "relu, gelu, silu"]),
+        ("output out", 'output out\noracle "einsum q->q"', 14, ["label 'q' is no axis", "axes: A"]),
+        ("output out", 'output out\noracle "einsum a->a; einsum a->a"', 14, ["2 forms"]),
+    ],
+)
+def test_a_line_about_the_kernel_as_a_whole_is_shown_with_its_number(old, new, line, words, tmp_path):
+    (tmp_path / "k.visa").write_text(COPY.replace(old, new))
+    run = tcptune("run", tmp_path / "k.visa")
+    assert run.status == 2
+    assert f"{tmp_path / 'k.visa'}: line {line}: " in run.err
+    assert all(word in run.err for word in words)
+
+
+def test_an_oracle_of_a_document_is_named_with_its_file(tmp_path):
+    document = Kernel.from_text(COPY).to_json() | {"oracle": "einsum a->a | rellu"}
+    (tmp_path / "k.json").write_text(json.dumps(document))
+    run = tcptune("run", tmp_path / "k.json")
+    assert run.status == 2
+    assert f"{tmp_path / 'k.json'}: the oracle: unknown epilogue 'rellu'" in run.err
+
+
+def test_blanks_before_an_equals_sign_are_free(tmp_path):
+    (tmp_path / "k.visa").write_text(COPY.replace("x_dm = ", "x_dm   = ").replace("out = ", "out  = "))
+    assert tcptune("run", tmp_path / "k.visa").status == 0
+
+
 def test_a_document_names_the_step_and_the_operation(tmp_path):
     document = Kernel.from_text(COPY).to_json()
     document["steps"][1]["body"][0]["ops"][1]["packet"] = "A % 32"

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 from tcptune.errors import InputError, ParseError, RuleViolation
+from tcptune.ir.fields import did_you_mean
 from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.kernels.steps import MAX_LOOP_DEPTH, KernelStep, Loop, RuntimeCount, TensorUnit, step_from_json
 from tcptune.ir.mappings.axes import Axes
@@ -300,11 +301,16 @@ class KernelLines:
     Attributes:
         steps: by the step's path, its index, within loops the indices of the loops around it first.
         ops: operations of the Tensor Unit step with this path.
+        headers: by the word that begins them, the lines about the kernel as a whole (``output``, ``oracle`` …); the last one counts.
     """
 
     inputs: dict[str, tuple[int, str]] = field(default_factory=dict)
     steps: dict[tuple[int, ...], tuple[int, str]] = field(default_factory=dict)
     ops: dict[tuple[int, ...], list[tuple[int, str]]] = field(default_factory=dict)
+    headers: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+
+_HEADERS = ("kernel", "axes", "chips", "input", "output", "oracle", "tolerance")
 
 
 class _Reader:
@@ -335,11 +341,14 @@ class _Reader:
         return Kernel(self.name, self.axes, tuple(self.inputs), tuple(steps), self.outputs, self.chips, self.oracle, self.tolerance)
 
     def _header(self, line: _Line) -> bool:
-        found = re.match(r"(kernel|axes|chips|input|output|oracle|tolerance)\s+(?![=(.])", line.text)
-        if not found:
+        found = re.match(r"(\w+)\s+(?![\s=(.])", line.text)
+        if not found or found.group(1) == "for":
             return False
+        if found.group(1) not in _HEADERS:
+            line.fail(f"no line of a kernel begins with {found.group(1)!r}", 0, hint=did_you_mean(found.group(1), _HEADERS, "words"))
         line.at = found.end()
         self.next += 1
+        self.where.headers[found.group(1)] = (line.number, line.text)
         getattr(self, f"_read_{found.group(1)}")(line)
         line.done()
         return True
