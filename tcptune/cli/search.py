@@ -18,6 +18,7 @@ from tcptune.cli.output import note, print_document
 from tcptune.cli.progress import search_progress
 from tcptune.errors import InputError
 from tcptune.ir.files import require_writable
+from tcptune.ir.mappings.mapping import MAX_SIZE
 from tcptune.ir.workload import Workload, einsum
 from tcptune.reports.explanation import result_document
 from tcptune.reports.folder import write_result
@@ -43,13 +44,16 @@ def _quoted(arguments: list[str]) -> str:
 
 app = typer.Typer(cls=_Kinds, no_args_is_help=True, help="Search the fastest kernel for a workload.")
 
-_SIZE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?[0-9]{1,18})\s*\Z")
+_SIZE = re.compile(r"\s*([^=\s]+)\s*=\s*(-?[0-9]+)\s*\Z")
+
+_MAX_DIGITS = len(str(MAX_SIZE)) + 1
+"""Of a size with its sign; the workload compares what has no more with the limit itself."""
 
 
 @app.command("einsum")
 def command(
     text: Annotated[str, typer.Argument(metavar="EINSUM", help="for example 'ik,jk->ij'")],
-    size: Annotated[list[str], typer.Option("-s", "--size", metavar="AXIS=N", help="size of an axis; once for each")],
+    size: Annotated[list[str], typer.Option("-s", "--size", metavar="AXIS=N", help="size of an axis; once for each, or i=64,j=64")],
     dtype: Annotated[str, typer.Option(help="element type of the inputs")] = "bf16",
     out_dtype: Annotated[str | None, typer.Option(help="element type of the result; default: what the inputs imply")] = None,
     layout: Annotated[
@@ -101,16 +105,20 @@ def command(
 
 
 def read_sizes(options: list[str]) -> dict[str, int]:
-    """Axis sizes from ``axis=size`` texts.
+    """Axis sizes from texts like ``i=512`` or ``i=512, j=512``.
 
     Raises:
         InputError: a text of another form, or an axis given twice.
     """
     sizes: dict[str, int] = {}
-    for option in options:
-        found = _SIZE.match(option)
+    for item in (item for option in options for item in option.rstrip().removesuffix(",").split(",")):
+        found = _SIZE.match(item)
         if not found:
-            raise InputError(f"cannot read the size {option[:40]!r}", hint="write axis=number, for example -s i=512")
+            raise InputError(f"cannot read the size {item[:40]!r}", hint="write axis=number, for example -s i=512")
+        if len(found.group(2)) > _MAX_DIGITS:
+            raise InputError(
+                f"the size of axis {found.group(1)[:40]!r} has {len(found.group(2))} digits", hint="at most 2^62, as all sizes"
+            )
         axis, value = found.group(1), int(found.group(2))
         if axis in sizes:
             raise InputError(f"the size of axis {axis!r} is given twice: {sizes[axis]} and {value}")

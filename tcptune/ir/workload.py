@@ -242,10 +242,20 @@ def _checked_copies(copies: object, inputs: int) -> int:
         raise InputError(f"the number of copies in HBM must be an integer, got {copies!r:.60}")
     count = operator.index(copies)
     if not 1 <= count <= MAX_COPIES or count & (count - 1):
-        raise InputError(f"an input has a power of two of copies in HBM, up to {MAX_COPIES}, got {str(count)[:20]}")
+        raise InputError(
+            f"an input has a power of two of copies in HBM, up to {MAX_COPIES}, got {str(count)[:20]}", hint=_near_copies(count)
+        )
     if count > 1 and inputs != 2:
-        raise InputError("only inputs of a contraction are stored several times in HBM")
+        raise InputError("only inputs of a contraction are stored several times in HBM", hint="1 copy, or a workload of two inputs")
     return count
+
+
+def _near_copies(count: int) -> str:
+    """The legal numbers of copies next to one that is not."""
+    if count < 1:
+        return "1 stores every input once"
+    below = min(1 << (count.bit_length() - 1), MAX_COPIES)
+    return f"for example {below}" if below == MAX_COPIES else f"{below} or {2 * below}"
 
 
 def _parse_text(text: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...]]:
@@ -316,7 +326,7 @@ def _check_sizes(text: str, inputs: tuple[tuple[str, ...], ...], given: Dict[str
         if value < 1:
             raise InputError(f"size of axis {axis!r} must be at least 1, got {value}")
         if value > MAX_SIZE:
-            raise InputError(f"size of axis {axis!r} must be at most 2^62, got one of {value.bit_length()} bits")
+            raise InputError(f"size of axis {axis!r} must be at most 2^62, got one of {value.bit_length()} bits", hint="a smaller size")
     return tuple((a, operator.index(given[a])) for a in order)
 
 

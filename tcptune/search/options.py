@@ -11,6 +11,8 @@ from typing import Any
 from tcptune.errors import InputError
 from tcptune.model.timing.calibration import profile as profile_named
 
+_LIMIT_HINT = "a number of seconds, for example 60, or no limit"
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -60,9 +62,9 @@ class Options:
                 raise InputError(f"{name} must be at least {least}, got {value}")
         limit = self.time_limit
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int | float)):
-            raise InputError(f"time_limit must be a number of seconds, got {limit!r:.60}")
+            raise InputError(f"time_limit must be a number of seconds, got {limit!r:.60}", hint=_LIMIT_HINT)
         if limit is not None and not limit > 0:  # neither is a NaN
-            raise InputError(f"the time limit must be above 0 s, got {limit:g}")
+            raise InputError(f"the time limit must be above 0 s, got {limit:g}", hint=_LIMIT_HINT)
         for name in ("profile", "command"):
             if not isinstance(getattr(self, name), str):
                 raise InputError(f"{name} must be a text, got {getattr(self, name)!r:.60}")

@@ -119,7 +119,10 @@ class _Parser:
                         raise self._error(opened, f"{sign!r} is never closed")
                     return self._list(members, column)
                 if not open_brackets or value != _CLOSING[open_brackets[-1][0]]:
-                    raise self._error(column, f"unexpected {value!r}")
+                    joined = kind in ("axis", "number") or value in ("[", "(", "{")
+                    raise self._error(
+                        column, f"unexpected {value!r}", hint="elements of a list are separated by commas" if joined else None
+                    )
                 inner = self._list(members, column)
                 members = open_brackets.pop()[2]
                 members.append(self._postfix(inner))
@@ -137,7 +140,12 @@ class _Parser:
         if kind == "axis":
             if value not in self.axes:
                 known = ", ".join(self.axes) or "none"
-                raise self._error(column, f"axis {value!r} is not declared", rule="MAP-003", hint=f"declared axes: {known[:200]}")
+                raise self._error(
+                    column,
+                    f"axis {value!r} is not declared",
+                    rule="MAP-003",
+                    hint=f"declared axes: {known[:200]}; declare it as {value[:40]}=SIZE (after -s on the command line)",
+                )
             return Symbol(value, self.axes[value])
         if kind == "number":
             return Broadcast(self._number(value, column))
@@ -174,7 +182,7 @@ class _Parser:
             if isinstance(spliced, int):
                 return spliced
         wrong = f"the operator takes a number, not the axis {value!r}" if kind == "axis" else "expected a number after the operator"
-        raise self._error(column, wrong)
+        raise self._error(column, wrong, hint="the operators /, %, = and # take a number, for example A / 8")
 
     def _postfix(self, operand: Mapping) -> Mapping:
         while True:
