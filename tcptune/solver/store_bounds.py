@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
 from tcptune.solver.fixed_costs import FixedCosts
@@ -25,12 +26,12 @@ def result_store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTimi
     ragged = _is_ragged(table)
     whole_lines = table.output_block() * element.bits // 8 % RNGD.request_bytes == 0
 
-    in_first_line = _first_line_bytes(table)
+    of_first_slice = _first_line_bytes(table)
 
     def stored(run: Floats, *, gathered: bool = False) -> Floats:
         partial = ~ragged & ~whole_lines & ~shared & (summed(table, "slice") == 1) & (not gathered)
         bound = store_bound(Traffic(live * first, live * last, run, slices, total), timing, partial)
-        pieces = np.where(ragged, in_first_line, min(RNGD.request_bytes, live)) / run
+        pieces = np.where(ragged, of_first_slice, _shared_line_bytes(table, gathered=gathered)) / run
         return np.where(run < RNGD.dma_alignment_bytes, np.maximum(bound, shared_line_bound(pieces, timing)), bound)
 
     single = np.full(table.rows, element.bits / 8)
@@ -41,7 +42,8 @@ def result_store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTimi
         return direct
     parts = summed(table, "slice") * summed(table, "cluster")
     flits = table.output_block() / parts * element.bits / 8 / RNGD.flit_bytes
-    regrouped = ordered | (table.column(out[-1], "in_slice") == 1)  # a gather's own transpose makes neighbouring slices the packet
+    # a gather's own transpose makes neighbouring slices the packet; sums may leave a slice single results of a longer block
+    regrouped = ordered | (table.column(out[-1], "in_slice") == 1) | (parts > 1)
     long = stored(np.where(regrouped, run_bytes(table, out, element, gathered=True), single), gathered=True)
     possible = (table.column(out[-1], "slice") > 1) | (summed(table, "slice") > 1)
     gathered = np.where(possible, fixed.switch_pass + 2 * flits + long, np.inf)
@@ -67,14 +69,43 @@ def _first_place_bound(table: PlacementTable, run: Floats, timing: DmaTiming) ->
 
 
 def _first_line_bytes(table: PlacementTable) -> Floats:
-    """Bytes of the result's first line that the first slice stores; padded tensors fall into boxes, but its block is in one."""
+    """Bytes of the result's first line that the first slice stores in one box of a padded tensor.
+
+    A full block is in one box; of a block that ends in padding, whole digits that are live, more than half of it.
+    """
     workload = table.family.workload
     out, element = workload.output, workload.out_dtype
     if not out:
         return np.full(table.rows, element.bits / 8)
-    held = np.minimum(table.column(out[-1], "in_slice"), workload.size(out[-1])) * element.bits / 8
+    block, size = table.column(out[-1], "in_slice"), workload.size(out[-1])
+    held = np.where(block > size, -(-size // 2), block) * element.bits / 8
     parts = summed(table, "slice") * summed(table, "cluster")
     return np.where(parts == 1, np.minimum(held, RNGD.request_bytes), element.bits / 8)
+
+
+def _shared_line_bytes(table: PlacementTable, *, gathered: bool) -> Floats:
+    """Bytes of the first line of a result without padding that count as its pieces (`model.memory.price`).
+
+    The price counts the pieces that loops of less than a line reach, each loop as often as its stride goes into a line. Digits in
+    a slice are powers of two but for the outermost of an axis, so an axis that goes on beyond the line counts at least the power of two
+    of its steps in a line, and all of them where it fits. A gather puts slices outside of a block of any length: then whole blocks count.
+    """
+    workload = table.family.workload
+    line = RNGD.request_bytes * 8 // workload.out_dtype.bits
+    counted, pitch = np.ones(table.rows, dtype=np.int64), 1
+    for axis in reversed(workload.output):
+        size, steps = workload.size(axis), line // pitch
+        if not steps:
+            break
+        if size <= steps:
+            counted *= size
+        else:
+            block = table.column(axis, "in_slice") if gathered and pitch == 1 else np.ones(table.rows, dtype=np.int64)
+            odd = block // (block & -block)
+            blocks = np.maximum(1, steps // odd)
+            counted *= np.minimum(steps, odd * 2 ** np.floor(np.log2(blocks)).astype(np.int64))
+        pitch *= size
+    return np.asarray(counted * workload.out_dtype.bits / 8, dtype=np.float64)
 
 
 def _ends_in_a_line(table: PlacementTable) -> npt.NDArray[np.bool_]:
@@ -96,16 +127,24 @@ def _ends_in_a_line(table: PlacementTable) -> npt.NDArray[np.bool_]:
     return np.asarray(broken)
 
 
+def _row_axis(workload: Workload) -> str:
+    """The innermost axis of the result with more than one stored element, empty if there is none: neighbours in HBM differ in it."""
+    out = workload.output
+    if out and workload.row_elements(out, workload.out_dtype) > 1:
+        return out[-1]
+    return next((a for a in reversed(out[:-1]) if workload.size(a) > 1), "")
+
+
 def _keeps_order(table: PlacementTable) -> npt.NDArray[np.bool_]:
-    """Where a committed packet can be part of the innermost output axis: lanes, the stream's packet, or words that a transpose regroups."""
-    family, out = table.family, table.family.workload.output
-    if not out:
+    """Where a committed packet can be part of a row of the result: lanes, the stream's packet, or words that a transpose regroups."""
+    family, axis = table.family, _row_axis(table.family.workload)
+    if not axis:
         return np.zeros(table.rows, dtype=bool)
     element = family.workload.out_dtype
     word = max(1, RNGD.stream_alignment_bytes * 8 // element.bits)
-    lanes = table.column(out[-1], "lane") > 1
-    streamed = not family.sums_packet and family.packet_axis == out[-1]
-    regrouped = table.column(out[-1], "in_slice") % word == 0
+    lanes = table.column(axis, "lane") > 1
+    streamed = not family.sums_packet and family.packet_axis == axis
+    regrouped = table.column(axis, "in_slice") % word == 0
     return np.asarray(lanes | streamed | regrouped)
 
 
