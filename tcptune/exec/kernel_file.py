@@ -29,10 +29,14 @@ def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
         raise InputError(f"--function chooses a device function of a .rs file; {path} holds one kernel")
     if path.suffix == ".rs":
         return check_rust(read_rust_file(path, function))
+    if path.is_dir():
+        raise InputError(f"{path} is a folder", hint=_kernel_beside(path))
     lines: KernelLines | None = None
     try:
         if path.suffix == ".json":
-            kernel = Kernel.from_json(read_json(path))
+            document = read_json(path)
+            _require_kernel(document, path)
+            kernel = Kernel.from_json(document)
         else:
             kernel, lines = parse_with_lines(read_text(path))
     except TcptuneError as error:
@@ -43,6 +47,22 @@ def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
         return check_kernel(kernel)
     except (RuleViolation, InputError) as error:
         raise _located(error, path, lines, failing_place(kernel)) from error
+
+
+def _require_kernel(document: object, path: Path) -> None:
+    """Refuses the other documents that a search writes, with the place of its kernel."""
+    if not isinstance(document, dict) or "steps" in document:
+        return
+    if "instructions" in document:
+        raise InputError("this is a schedule, not a kernel", hint=f"tcptune analyse {path}, or {_kernel_beside(path.parent)}")
+    if str(document.get("schema", "")).startswith("tcptune/search-result/"):
+        raise InputError("this is the result of a search, not a kernel", hint=_kernel_beside(path.parent))
+
+
+def _kernel_beside(folder: Path) -> str:
+    """What to give instead: the kernel in the folder of a search, if it is there."""
+    kernel = folder / "kernel.visa"
+    return f"give the kernel: {kernel}" if kernel.is_file() else "give the kernel's file, kernel.visa where a search wrote it"
 
 
 def _located(error: RuleViolation | InputError, path: Path, lines: KernelLines | None, place: FailingPlace) -> RuleViolation | InputError:

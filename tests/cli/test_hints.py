@@ -1,5 +1,7 @@
 """What is refused says what would be right."""
 
+import json
+
 import pytest
 
 from tests.cli.in_process import tcptune
@@ -31,3 +33,24 @@ def test_sizes_of_a_search_may_stand_in_one_option():
     from tcptune.cli.search import read_sizes
 
     assert read_sizes(["i=64, j=32", "k=16,"]) == {"i": 64, "j": 32, "k": 16}
+
+
+@pytest.fixture
+def found(tmp_path):
+    """A folder with the names that a search writes."""
+    (tmp_path / "kernel.visa").write_text("kernel x\n")
+    (tmp_path / "schedule.json").write_text(json.dumps({"instructions": [], "tensors": []}))
+    (tmp_path / "result.json").write_text(json.dumps({"schema": "tcptune/search-result/1"}))
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "what"), [("schedule.json", "schedule"), ("result.json", "result"), ("", "folder")])
+def test_a_run_of_another_file_of_a_search_names_its_kernel(found, name, what):
+    run = tcptune("run", found / name)
+    assert run.status == 2 and what in run.err.splitlines()[0]
+    assert str(found / "kernel.visa") in run.err
+
+
+def test_a_report_of_a_result_file_names_its_folder(found):
+    run = tcptune("report", found / "result.json")
+    assert run.status == 2 and f"give the folder: {found}" in run.err
