@@ -1,4 +1,4 @@
-"""Entry to the search: contractions and products go to `search.tuner`, or to `search.tiled` where one pass is too small for them or long;
+"""Entry to the search: contractions and products go to `search.tuner`, which hands on what no pass holds, long ones to `search.tiled`;
 workloads of one input or of f32 go to `search.vector_search`.
 """
 
@@ -7,17 +7,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tcptune.errors import InputError, WorkError
+from tcptune.errors import InputError
 from tcptune.exec.lowering.candidates import is_contraction
 from tcptune.ir.workload import Workload
 from tcptune.search.frame import Search
 from tcptune.search.options import Options
 from tcptune.search.result import SearchResult
-from tcptune.search.space import Space
 from tcptune.search.tiled.tuner import TiledTuner
 from tcptune.search.tuner import Tuner
 from tcptune.search.vector_search import VectorTuner
-from tcptune.solver.tables import families, placement_table
 
 ONE_PASS_PRODUCTS = 1 << 27
 """Products of a contraction that is searched in one pass: above, tiles win more by overlap than their transfers cost in startups."""
@@ -37,22 +35,13 @@ def tuner_for(workload: Workload, **options: Any) -> Search[Any, Any]:
     chosen = Options.of(options)
     if not is_contraction(workload):
         return VectorTuner(workload, chosen)
-    return TiledTuner(workload, chosen) if is_large(workload) or not fits_one_pass(workload) else Tuner(workload, chosen)
+    return TiledTuner(workload, chosen) if is_large(workload) else Tuner(workload, chosen)
 
 
 def is_large(workload: Workload) -> bool:
     """Whether a contraction takes so long that tiles, whose loads run beside passes, are tried beside one pass; its oracle is long, too."""
     stored = max(workload.bytes_of(axes, element) for axes, element in workload.tensors())
     return math.prod(size for _, size in workload.sizes) > ONE_PASS_PRODUCTS or stored > ONE_PASS_BYTES
-
-
-def fits_one_pass(workload: Workload) -> bool:
-    """Whether some placement holds a whole contraction in the memories at once."""
-    try:
-        Space(workload).require_room()
-    except WorkError:
-        return False
-    return any(placement_table(family).rows for family in families(workload))
 
 
 def tune(workload: Workload, **options: Any) -> SearchResult:

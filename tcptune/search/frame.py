@@ -152,9 +152,15 @@ class Search(ABC, Generic[Searched, State]):
             WorkError: no legal plan (in time), or too large for one pass. KeyboardInterrupt: interrupted before there was a plan.
             InputError: the study file cannot be used.
         """
-        self._started = time.monotonic()
-        self.deadline = Deadline.after(self.options.time_limit)
-        self.space = replace(self.space, deadline=self.deadline)
+        self._begin(time.monotonic(), Deadline.after(self.options.time_limit))
+        return self._searched()
+
+    def _begin(self, started: float, deadline: Deadline) -> None:
+        self._started, self.deadline = started, deadline
+        self.space = replace(self.space, deadline=deadline)
+
+    def _searched(self) -> SearchResult:
+        """All of the search, once its time has begun."""
         options = self.options
         identity = {"workload": self.workload.to_json(), "seed": options.seed, "profile": options.profile, "version": STUDY_VERSION}
         with Study(options.study, identity) as study, Workers(self.space, options.jobs) as workers:

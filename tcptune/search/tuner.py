@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 
-from tcptune.errors import InputError
+from tcptune.errors import InputError, WorkError
 from tcptune.exec.compile import Compiled
 from tcptune.exec.lowering.candidates import is_contraction
 from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.workload import Workload
+from tcptune.search.deadline import TimeIsUp
 from tcptune.search.frame import NO_LIMIT, PROVEN, REPORTED, TRIALS, Search, Tally
 from tcptune.search.knobs import slice_orders
 from tcptune.search.options import Options
 from tcptune.search.parallel import Outcome, Workers
+from tcptune.search.result import SearchResult
 from tcptune.search.space import Space, transfers_floor
 from tcptune.search.store import REJECTED, SCHEDULED, StepRecord
 from tcptune.search.suggest import PLACEMENTS, Suggester
 from tcptune.search.template import template, template_words
+from tcptune.search.tiled.tuner import TiledTuner
 from tcptune.solver.pricing import price
 
 ENTRIES_PER_TRIAL = 2
@@ -43,7 +46,7 @@ class _State(Tally):
 
 
 class Tuner(Search[Space, _State]):
-    """One search of a contraction or of an element-wise product.
+    """One search of a contraction or of an element-wise product in one pass; what does not fit one is handed on to the search in tiles.
 
     Raises:
         InputError: the workload is for another search.
@@ -60,6 +63,24 @@ class Tuner(Search[Space, _State]):
     def _template(self) -> Candidate | None:
         self.space.require_room()
         return template(self.workload)
+
+    def _searched(self) -> SearchResult:
+        """The search in one pass; in tiles, within the same time, where no placement holds the workload at once."""
+        if self._fits_one_pass():
+            return super()._searched()
+        tiled = TiledTuner(self.workload, replace(self.options, progress=self.progress))
+        tiled._begin(self._started, self.deadline)
+        return tiled._searched()
+
+    def _fits_one_pass(self) -> bool:
+        """Whether the space has a placement; taken for true where the time is over before that is known."""
+        try:
+            self.space.tables  # noqa: B018 - computed once and kept
+        except TimeIsUp:
+            return True
+        except WorkError:
+            return False
+        return True
 
     # steps
 

@@ -193,3 +193,25 @@ def test_the_size_of_a_workload_counts_its_result_in_its_own_type():
     sizes = {"i": 64, "j": 1 << 18, "k": 4}
     assert not is_large(einsum("ik,jk->ij", sizes=sizes, dtype="i8", out_dtype="i8"))
     assert is_large(einsum("ik,jk->ij", sizes=sizes, dtype="i8", out_dtype="i32"))
+
+
+def test_no_table_is_built_before_the_search_runs(monkeypatch):
+    monkeypatch.setattr("tcptune.search.space.placement_table", lambda family: pytest.fail("a table is built"))
+    tuner_for(einsum("ik,jk->ij", i=256, j=256, k=64))
+
+
+def test_what_no_pass_holds_is_handed_on_to_tiles_within_the_same_time():
+    seen = []
+    tuner = Tuner(LARGE, Options(trials=1, time_limit=3600, progress=seen.append))
+    result = tuner.run()
+    assert result.best.knobs["tiles"]["loops"]
+    assert result.oracle.passed
+    assert seen
+
+
+def test_the_time_of_building_tables_counts_where_no_pass_holds_the_workload(monkeypatch):
+    limits = []
+    monkeypatch.setattr(TiledTuner, "_searched", lambda self: limits.append((self.deadline, self.space.deadline)))
+    tuner = Tuner(LARGE, Options(time_limit=3600))
+    tuner.run()
+    assert limits == [(tuner.deadline, tuner.deadline)]
