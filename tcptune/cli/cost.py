@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tcptune.cli.output import print_document, text_console
+from tcptune.cli.output import note, print_document, text_console
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.published_rows import Skipped, price_row
@@ -44,6 +44,9 @@ def command(
         print_costs(costs)
     else:
         print_rows(document)
+    kernel = rows.with_name("kernel.visa")
+    if costs is None and any("skipped" in row for row in document["rows"]) and kernel.is_file():
+        note(f"the kernel has a price for every step: tcptune cost {kernel}")
     if all("skipped" in row for row in document["rows"]):
         raise WorkError(f"{rows} has no row that can be priced", hint="the reason of each row is above")
 
@@ -88,10 +91,10 @@ def _made_of(cost: StepCost) -> str:
 def print_rows(document: dict[str, Any]) -> None:
     """A line per row, then the errors together."""
     console = text_console()
-    table = Table("row", "predicted cycles", "published cycles", "error")
+    table = Table("row", "predicted cycles", "cycles in the file", "error", "not priced because")
     for row in document["rows"]:
         if "skipped" in row:
-            table.add_row(row["row"], f"skipped: {row['skipped']}", "", "")
+            table.add_row(row["row"], "", "", "", row["skipped"])
             continue
         published, error = row["published"], row["error"]
         table.add_row(
@@ -99,6 +102,7 @@ def print_rows(document: dict[str, Any]) -> None:
             f"{row['predicted']:,}",
             "" if published is None else f"{published:,}",
             "" if error is None else f"{100 * error:+.1f} %",
+            "",
         )
     console.print(table)
     summary = document["summary"]

@@ -195,7 +195,7 @@ def text(found: dict[str, Any]) -> str:
     lines += ["", "digits (major first)"]
     lines += [f"  {_digit_text(d)}" for d in found["normal_form"]] or ["  none"]
     if found["guards"]:
-        lines += ["", "padding where", *(f"  {_guard_text(g)}" for g in found["guards"])]
+        lines += ["", "padding where (i is the position)", *(f"  {_guard_text(g)}" for g in found["guards"])]
     if found["cells"]:
         lines += ["", "cells", *_grid(found["cells"])]
     if "equivalent" in found:

@@ -54,3 +54,12 @@ def test_a_run_of_another_file_of_a_search_names_its_kernel(found, name, what):
 def test_a_report_of_a_result_file_names_its_folder(found):
     run = tcptune("report", found / "result.json")
     assert run.status == 2 and f"give the folder: {found}" in run.err
+
+
+def test_rows_that_have_no_price_name_the_kernel_beside_them(tmp_path):
+    (tmp_path / "kernel.visa").write_text("kernel x\n")
+    rows = tmp_path / "schedule.json"
+    rows.write_text(json.dumps([{"op": "nothing that is known"}]))
+    run = tcptune("cost", rows)
+    assert f"tcptune cost {tmp_path / 'kernel.visa'}" in run.err
+    assert "not priced because" in run.out
