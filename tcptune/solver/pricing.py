@@ -166,7 +166,10 @@ def load_floor(layout: Layout, index: int, profile: str) -> float:
     loaded_bytes = placed * positions(remove(layout.block(layout.operand(index)), route.spread)) * layout.dtype.bits / 8
     live = prod(size / placement.of(axis).padded for axis, size in workload.sizes)
     engines, last = _working_engines(route.load_slices)
-    lines = min(1.0, live) * loaded_bytes / min(RNGD.request_bytes, piece_bytes(layout, index, route.spread)) / engines
+    axes, longest = layout.operand(index), RNGD.request_bytes
+    if layout.in_slice(axes[-1]) <= workload.row_elements(axes, layout.dtype):  # else a piece may run on over padding into other rows
+        longest = min(longest, piece_bytes(layout, index, route.spread))
+    lines = min(1.0, live) * loaded_bytes / longest / engines
     skew = max(timing.skew_engine.value * last, timing.skew_cluster.value * (placement.live_clusters - 1))
     if is_ragged(layout, layout.operand(index), layout.dtype):  # the last engine may do less than the others
         skew = 0.0

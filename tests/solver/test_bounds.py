@@ -4,11 +4,13 @@ import pytest
 
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
+from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.workload import einsum
 from tcptune.search.parallel import explore
 from tcptune.search.space import Space
+from tcptune.solver.pricing import load_cycles, load_floor
 
 WORKLOADS = [
     einsum("i,i->", i=256),
@@ -100,3 +102,11 @@ def test_what_does_not_fit_one_pass_names_the_memory():
         Space(einsum("ik,jk->ij", i=60_000, j=60_000, k=64)).entries  # noqa: B018
     assert "DM-003" in caught.value.render()
     assert caught.value.exit_status == 1
+
+
+def test_pieces_that_run_on_over_padding_into_other_rows_are_no_lines_of_their_own():
+    """Every fourth row of 8 B lies 32 B apart in HBM, as the rows padded to 32 B in a slice: 25 rows come in one piece."""
+    workload = einsum("ij,j->ij", i=200, j=8, dtype="f8e4m3", layout="dense")
+    placement = placed({"i": {"Lane": 4, "Time": 50}, "j": {"Packet": 32}})
+    layout = Layout(Candidate(workload, placement, Knobs(0, slice_order=("_",), rings=(8, 1), spread=("lane", "outer"), k_inner=False)))
+    assert load_floor(layout, 0, "vendor") <= load_cycles(layout, 0, "vendor")
