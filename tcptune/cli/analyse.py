@@ -21,6 +21,7 @@ from tcptune.reports.schedule_comparison import Comparison, peak_bytes, schedule
 _LONGEST_GAPS = 8
 _LARGEST_BUFFERS = 12
 _LEAST_SLACK = 12
+_SHAPE_CHARACTERS = 70
 
 
 def command(
@@ -140,10 +141,15 @@ def _memory(schedule: Schedule) -> Table:
     lives = sorted(schedule.lifetimes, key=lambda life: (-life.buffer.size_bytes, life.begin, life.buffer.name))
     for life in lives[:_LARGEST_BUFFERS]:
         numbers = (f"{n:,}" for n in (life.address, life.buffer.size_bytes, life.begin, life.end))
-        memory.add_row(life.buffer.name, life.buffer.tier, *numbers, life.buffer.shape.removeprefix("MappingShape")[:70])
+        memory.add_row(life.buffer.name, life.buffer.tier, *numbers, _shortened(life.buffer.shape.removeprefix("MappingShape")))
     if len(lives) > _LARGEST_BUFFERS:
         memory.add_row(f"and {len(lives) - _LARGEST_BUFFERS} smaller ones")
     return memory
+
+
+def _shortened(shape: str) -> str:
+    """A shape that a cell holds; what is left out shows."""
+    return shape if len(shape) <= _SHAPE_CHARACTERS else shape[: _SHAPE_CHARACTERS - 1] + "…"
 
 
 def _table(*headers: str) -> Table:

@@ -52,3 +52,10 @@ def test_files_of_one_name_are_told_apart(folder, tmp_path):
     document = json.loads(tcptune("analyse", folder / "gemm.visa", other / "gemm.visa", "--json").out)
     assert list(document["schedules"]) == [f"{folder.name}/gemm.visa", "other/gemm.visa"]
     assert len(json.loads(tcptune("analyse", folder / "gemm.visa", folder / "gemm.visa", "--json").out)["schedules"]) == 2
+
+
+def test_a_shape_that_is_cut_shows_it():
+    from tcptune.cli.analyse import _shortened
+
+    assert _shortened("a" * 70) == "a" * 70
+    assert _shortened("a" * 71) == "a" * 69 + "…"
