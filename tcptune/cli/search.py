@@ -165,6 +165,8 @@ def print_summary(result: SearchResult, folder: Path) -> None:
     if result.default is not None:
         speedup = result.default.makespan / result.makespan
         rows.append(("default", f"{result.default.makespan:,} cycles ({result.what_default}): {speedup:.1f} times slower"))
+    else:
+        rows.append(("default", f"not legal here ({result.what_default})"))
     verdict = "passed" if result.oracle.passed else "FAILED"
     rows.append(("oracle", f"{verdict}, {result.oracle.cases} runs, {result.oracle.undefined_reads} undefined cells"))
     if result.oracle.what != "the kernel":
