@@ -27,6 +27,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tcptune.errors import InputError, WorkError
+from tcptune.ir.fields import did_you_mean
 from tcptune.ir.files import read_json, read_text
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tuner_for
@@ -135,7 +136,7 @@ def load_suite(path: Path) -> Suite:
     except ValueError as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     file = _validated(_File, raw, str(path))
-    runs = tuple(run for entry in file.run for run in _expanded(_validated(_Run, {**file.defaults, **entry}, f"a run of {path}")))
+    runs = tuple(run for entry in file.run for run in _expanded(_validated(_Run, {**file.defaults, **entry}, _where(entry, path))))
     if not runs:
         raise InputError(f"{path} has no search", hint="a list of sizes or seeds is empty")
     names = [run.name for run in runs]
@@ -151,7 +152,14 @@ def _validated(model: type[Any], raw: dict[str, Any], where: str) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the file"
+        if first["type"] == "extra_forbidden":
+            raise InputError(f"{where}: {field} is no key of it", hint=did_you_mean(field, model.model_fields)) from error
         raise InputError(f"{where}: {field}: {first['msg']}") from error
+
+
+def _where(entry: dict[str, Any], path: Path) -> str:
+    """A run in words, by its name where it has one."""
+    return f"run {entry['name']!r:.60} of {path}" if "name" in entry else f"a run of {path}"
 
 
 def _expanded(run: _Run) -> Iterator[SuiteRun]:

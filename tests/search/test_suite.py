@@ -127,3 +127,9 @@ def test_an_interrupted_search_is_not_finished_and_goes_on(tmp_path, monkeypatch
     again = run_suite(suite, tmp_path / "out", save)
     assert [f.name for f in again.finished] == ["dot-i32", "dot-i64"]
     assert json.loads((tmp_path / "out" / "dot-i32" / "result.json").read_text())["stopped"] != "interrupt"
+
+
+def test_an_unknown_key_is_named_with_its_run_and_its_neighbour(tmp_path):
+    with pytest.raises(InputError, match=r"run 'dot' of .*: trails is no key of it") as caught:
+        load_suite(written(tmp_path, TEXT + "trails = 3\n"))
+    assert caught.value.hint.startswith("did you mean trials?")
