@@ -11,7 +11,7 @@ from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.program.locate import FailingPlace, failing_place
 from tcptune.exec.rust.check import check_rust
 from tcptune.exec.rust.reader import read_rust_file
-from tcptune.ir.files import read_json, read_text
+from tcptune.ir.files import is_folder, read_json, read_text
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.kernels.kernel_text import KernelLines, parse_with_lines
 from tcptune.model.timing.calibration import VENDOR
@@ -29,7 +29,7 @@ def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
         raise InputError(f"--function chooses a device function of a .rs file; {path} holds one kernel")
     if path.suffix == ".rs":
         return check_rust(read_rust_file(path, function))
-    if path.is_dir():
+    if is_folder(path):
         raise InputError(f"{path} is a folder", hint=_kernel_beside(path))
     lines: KernelLines | None = None
     try:

@@ -30,6 +30,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder; False too for names that no folder can have."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):  # too long, or a zero byte
+        return False
+
+
 def read_text(path: Path) -> str:
     """The text in `path`; a mark of byte order at its start is dropped.
 

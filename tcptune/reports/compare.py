@@ -173,7 +173,7 @@ class Run:
 def load_runs(folders: Sequence[Path]) -> list[Run]:
     """The runs of several folders; equal folder names are told apart by their parents."""
     for folder in folders:
-        if folder.is_file() and folder.name == "result.json":
+        if is_file(folder) and folder.name == "result.json":
             raise InputError(f"{folder} is a file of a result folder", hint=f"give the folder: {folder.parent}")
     runs = [Run.load(folder) for folder in folders]
     names = [run.name for run in runs]

@@ -167,6 +167,8 @@ def load_floor(layout: Layout, index: int, profile: str) -> float:
     live = prod(size / placement.of(axis).padded for axis, size in workload.sizes)
     engines, last = _working_engines(route.load_slices)
     axes, longest = layout.operand(index), RNGD.request_bytes
+    if layout.is_half_padded(index, axes[-1]):  # its slices hold padding of rows beside the block that is counted here
+        return timing.start_load.value
     if layout.in_slice(axes[-1]) <= workload.row_elements(axes, layout.dtype):  # else a piece may run on over padding into other rows
         longest = min(longest, piece_bytes(layout, index, route.spread))
     lines = min(1.0, live) * loaded_bytes / longest / engines

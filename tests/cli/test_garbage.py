@@ -105,6 +105,7 @@ ARGUMENTS = [
     ["validate", "no such kernel"],
     ["conformance", "--ids", "no such case"],
     ["no such command"],
+    ["search", "foo"],
     ["mop"],
 ]
 
@@ -118,9 +119,7 @@ def test_an_argument_of_garbage_is_refused(arguments, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "arguments", [["map"], ["cost"], ["map", "A", "--cells", "x"], ["run", "--no-such-option"], ["search", "foo"]], ids=" ".join
-)
+@pytest.mark.parametrize("arguments", [["map"], ["cost"], ["map", "A", "--cells", "x"], ["run", "--no-such-option"]], ids=" ".join)
 def test_a_wrong_use_shows_the_usage(arguments):
     outcome = tcptune(*arguments)
     assert outcome.status == 2
