@@ -167,7 +167,7 @@ def _step(checker: _StreamChecker, emitter: Emitter, index: int, step: object) -
     """A step of the body; a broken rule is reported at the call that breaks it."""
     span = emitter.spans[(index,)]
     try:
-        return checker.step(step).chain  # type: ignore[arg-type]
+        return checker.step(step).chain  # type: ignore[arg-type]  # an emitter holds the steps of a kernel as objects
     except (RuleViolation, InputError) as cause:
         offset = span.offset
         if isinstance(step, TensorUnit) and span.op_offsets:
