@@ -183,7 +183,7 @@ def _best_of_order(base: Candidate, fixed: FixedCosts, profile: str, below: int,
                 break
             if frame + front + floor.contraction + finish.stored >= limit:
                 continue
-            knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
+            knobs = _chosen(base.knobs, w, x, a, b, finish)
             terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed, profile)
             if terms is not None and terms.makespan < limit:
                 limit = terms.makespan
@@ -330,6 +330,11 @@ def _beats(a: _Finish, b: _Finish, fixed: FixedCosts) -> bool:
     return a.cycles + (fixed.reduce_least if a.reduced else 0) < b.cycles
 
 
+def _chosen(knobs: Knobs, w: int, x: int, a: _Route, b: _Route, finish: _Finish) -> Knobs:
+    """The setting of all parts: the routes `a` of operand `w` and `b` of operand `x`, and the finish."""
+    return replace(_routed(_routed(knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
+
+
 def _with(base: Candidate, settings: dict[str, object]) -> Candidate:
     return replace(base, knobs=replace(base.knobs, **settings))  # type: ignore[arg-type]  # the settings are fields of Knobs
 
@@ -385,7 +390,7 @@ def least_setting(
             break
         if refused.get((a, b), 0) == REFUSALS:
             continue
-        knobs = replace(_routed(_routed(base.knobs, w, a), x, b), staging=a.context, **finish.settings)  # type: ignore[arg-type]  # the settings are fields of Knobs
+        knobs = _chosen(base.knobs, w, x, a, b, finish)
         terms = _checked_terms(Layout(replace(base, knobs=knobs)), a, b, finish, fixed, profile)
         if terms is None or (found := cost(terms)) >= below:
             continue
