@@ -23,7 +23,7 @@ from tcptune.exec.rust.syntax.source import LocatedViolation, ModuleFile, RustEr
 from tcptune.exec.rust.syntax.types import TensorHint, TypeReader
 from tcptune.exec.rust.values import Device, Stream, Tensor
 from tcptune.ir.kernels.kernel import Kernel
-from tcptune.ir.kernels.steps import TensorUnit
+from tcptune.ir.kernels.steps import KernelStep, TensorUnit
 from tcptune.ir.mappings.mapping import pair
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model.engines.vector.state import (
@@ -163,11 +163,11 @@ def _bind(frame: Frame, parameter: Parameter, streams: dict[str, StreamType], te
         )
 
 
-def _step(checker: _StreamChecker, emitter: Emitter, index: int, step: object) -> Chain | None:
+def _step(checker: _StreamChecker, emitter: Emitter, index: int, step: KernelStep) -> Chain | None:
     """A step of the body; a broken rule is reported at the call that breaks it."""
     span = emitter.spans[(index,)]
     try:
-        return checker.step(step).chain  # type: ignore[arg-type]  # an emitter holds the steps of a kernel as objects
+        return checker.step(step).chain
     except (RuleViolation, InputError) as cause:
         offset = span.offset
         if isinstance(step, TensorUnit) and span.op_offsets:
