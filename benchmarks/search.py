@@ -22,6 +22,7 @@ from tcptune.search.entry import tune
 from tcptune.search.knobs import gather_choices, slice_orders, sum_choices
 from tcptune.search.parallel import Workers, evaluate
 from tcptune.search.space import Space
+from tcptune.search.tuner import CHUNK
 
 RANDOM_RATIO, JOBS_RATIO = 0.9, 1.6
 TRIALS, SEEDS = 30, 5
@@ -94,8 +95,8 @@ def candidates_per_second(jobs: int, entries: int = 160) -> float:
         workers.wait_started()
         workers.explore(range(space.entries - 8, space.entries), 1 << 40, {})
         began = perf_counter()
-        for first in range(0, count, 32):
-            workers.explore(range(first, min(first + 32, count)), 1 << 40, {})
+        for first in range(0, count, CHUNK):
+            workers.explore(range(first, min(first + CHUNK, count)), 1 << 40, {})
         return count / (perf_counter() - began)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Mapping as Dict
 from dataclasses import dataclass
+from functools import cached_property
 
 LEVELS = ("Cluster", "Slice", "Lane", "Time", "Packet")
 
@@ -65,8 +66,12 @@ class Placement:
 
     axes: tuple[AxisPlacement, ...]
 
+    @cached_property
+    def _by_axis(self) -> dict[str, AxisPlacement]:
+        return {a.axis: a for a in self.axes}
+
     def of(self, axis: str) -> AxisPlacement:
-        return next(a for a in self.axes if a.axis == axis)
+        return self._by_axis[axis]
 
     @property
     def live_clusters(self) -> int:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from collections.abc import Mapping as Dict
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -30,9 +30,6 @@ from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, UNPRICED
 
 Answer = TypeVar("Answer")
 Setting = TypeVar("Setting")
-
-SHARES_PER_JOB = 2
-"""Tasks that a chunk is split into for each worker, so that one with cheap placements does not wait for the other."""
 
 _MOMENT_S = 0.02
 
@@ -99,23 +96,19 @@ def _evaluate_priced(space: Space, entry: int, seen: Dict[str, int], priced: Pri
     return evaluate(Candidate(space.workload, space.placement(entry), priced.knobs), space.profile, priced.terms.makespan, seen)
 
 
-def explore(space: Space, entry: int, below: int, seen: Dict[str, int] | None = None) -> list[Outcome]:
-    """The best plan of one placement that costs less than `below`, and the refusals on the way; empty if there is none."""
-    return explore_many(space, [entry], below, seen or {})[0]
+def compile_ranked(space: Space, ranked: Dict[int, Sequence[Priced]], below: int, seen: Dict[str, int]) -> dict[int, list[Outcome]]:
+    """The best plan of each of these placements that costs less than `below`, and the refusals on the way; empty where there is none.
 
+    The cheapest price comes first: a plan found for one placement lowers the limit of those after it.
 
-def explore_many(space: Space, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
-    """The same for several placements, the cheapest price first: a plan found for one lowers the limit of those after it.
+    Args:
+        ranked: the cheapest settings of every placement, by entry.
 
     Raises:
         TimeIsUp: the time limit is over.
     """
-    found: dict[int, list[Outcome]] = {entry: [] for entry in entries}
-    ranked = {}
-    for entry in entries:
-        space.deadline.check()
-        ranked[entry] = space.ranked(entry, below, 1)
-    for entry in sorted((e for e in entries if ranked[e]), key=lambda e: (ranked[e][0].terms.makespan, e)):
+    found: dict[int, list[Outcome]] = {entry: [] for entry in ranked}
+    for entry in sorted((e for e in ranked if ranked[e]), key=lambda e: (ranked[e][0].terms.makespan, e)):
         if ranked[entry][0].terms.makespan >= below:
             break
         space.deadline.check()
@@ -123,7 +116,7 @@ def explore_many(space: Space, entries: Sequence[int], below: int, seen: Dict[st
             ranked[entry], partial(_evaluate_priced, space, entry, seen), partial(space.ranked, entry, below, RETRIES)
         )
         below = min([below, *(o.makespan for o in found[entry] if o.fate == SCHEDULED)])
-    return [found[entry] for entry in entries]
+    return found
 
 
 def compile_cheapest(
@@ -153,11 +146,6 @@ def _start_worker(space: AnySpace) -> None:
     _worker_space = space
     with suppress(TimeIsUp, WorkError):  # the search's own process meets the same and says so
         space.prepare()
-
-
-def _explore_in_worker(entries: list[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
-    assert isinstance(_worker_space, Space)
-    return explore_many(_worker_space, entries, below, seen)
 
 
 def _worker_process() -> int:
@@ -209,17 +197,25 @@ class Workers:
             answered |= set(self._results(_worker_process, [()] * self.jobs))
 
     def explore(self, entries: Sequence[int], below: int, seen: Dict[str, int]) -> list[list[Outcome]]:
-        if self._pool is None:
-            assert isinstance(self.space, Space)
-            return explore_many(self.space, entries, below, seen)
-        parts = SHARES_PER_JOB * self.jobs
-        shares = [list(entries[n::parts]) for n in range(parts)]
-        shares = [share for share in shares if share]
-        found = self._results(_explore_in_worker, [(share, below, seen) for share in shares])
-        by_entry = {
-            entry: outcomes for share, answer in zip(shares, found, strict=True) for entry, outcomes in zip(share, answer, strict=True)
-        }
-        return [by_entry[entry] for entry in entries]
+        """The best plan of each placement that costs less than `below`, and the refusals on the way; the same for any number of jobs.
+
+        Workers price the placements, in shares that have their loads in common; what is left to compile is little, and decides what comes
+        after it.
+
+        Raises:
+            TimeIsUp: the time limit is over.
+        """
+        assert isinstance(self.space, Space)
+        shares: dict[Hashable, list[int]] = {}
+        for entry in entries:
+            shares.setdefault(self.space.loads_key(entry), []).append(entry)
+        largest_first = sorted(shares.values(), key=lambda share: -sum(map(self.space.slice_orders, share)))
+        answers = self.call("ranked_each", [(share, below) for share in largest_first])
+        ranked: dict[int, list[Priced]] = {}
+        for share, answer in zip(largest_first, answers, strict=True):
+            ranked.update(zip(share, answer, strict=True))
+        found = compile_ranked(self.space, ranked, below, seen)
+        return [found[entry] for entry in entries]
 
     def call(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """What a method of the space answers to each of these argument lists.

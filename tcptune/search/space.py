@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import floor, prod
@@ -17,7 +18,7 @@ from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import profile as profile_named
 from tcptune.search.deadline import Deadline
-from tcptune.search.knobs import Floor, Priced, ranked_knobs
+from tcptune.search.knobs import Floor, Priced, ranked_knobs, slice_orders
 from tcptune.solver.bounds import Bounds, placement_bound, table_bounds, transfer_floor
 from tcptune.solver.placement import PlacementModel
 from tcptune.solver.pricing import FixedCosts
@@ -140,6 +141,26 @@ class Space:
         """The cheapest knob settings of one placement that cost less than `below`, at most `keep`."""
         placement, start = self.placement(entry), self.start_knobs(entry)
         return ranked_knobs(self.workload, placement, start, self.fixed, self.profile, below, self.floor(entry), keep)
+
+    def ranked_each(self, entries: Sequence[int], below: int) -> list[list[Priced]]:
+        """The cheapest knob setting of each of these placements, where it costs less than `below`.
+
+        Raises:
+            TimeIsUp: the deadline is over.
+        """
+        found = []
+        for entry in entries:
+            self.deadline.check()
+            found.append(self.ranked(entry, below, 1))
+        return found
+
+    def slice_orders(self, entry: int) -> int:
+        """How many orders of the Slice level pricing a placement goes through."""
+        return len(slice_orders(self.placement(entry), self.workload.output))
+
+    def loads_key(self, entry: int) -> Hashable:
+        """What decides the loads of a placement: how each axis is cut over clusters and slices, and what a slice holds of it."""
+        return tuple((axis.cluster, axis.slice, axis.in_slice) for axis in self.placement(entry).axes)
 
 
 def transfers_floor(workload: Workload, profile: str) -> int:

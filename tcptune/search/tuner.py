@@ -26,8 +26,8 @@ from tcptune.solver.pricing import price
 ENTRIES_PER_TRIAL = 2
 """Placements that are priced at most, for each trial of the budget."""
 
-CHUNK = 16
-"""Placements that are priced before the cheapest of them is compiled."""
+CHUNK, FIRST_CHUNK = 32, 8
+"""Placements that are priced before the cheapest of them is compiled; the first ones are few, for a limit that prunes those after them."""
 
 FILL_STEPS = 40
 """Steps at most, once the best plan is proven, to fill the report: the best of further placements and suggestions in turn."""
@@ -128,7 +128,7 @@ class Tuner(Search[Space, _State]):
             first = self.state.explored
             makespan = self.state.makespan
             limit = self.space.entries if makespan is None else self.space.below(makespan)
-            chunk = list(range(first, min(first + CHUNK * self.options.jobs, limit)))
+            chunk = list(range(first, min(first + (CHUNK if first else FIRST_CHUNK), limit)))
             found = workers.explore(chunk, makespan or NO_LIMIT, self.state.seen())
             return StepRecord(number, "explore", chunk, [[asdict(o) for o in outcomes] for outcomes in found], {})
         if number % 2 and self.state.filled < self.space.entries:

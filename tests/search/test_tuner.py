@@ -134,9 +134,12 @@ def test_what_fits_neither_one_pass_nor_a_tile_exits_with_the_capacity():
         tune(einsum("i,i->", i=10**10))
 
 
-def test_two_jobs_find_what_one_finds():
-    one, two = (tune(SMALL, trials=20, seed=0, jobs=jobs) for jobs in (1, 2))
-    assert two.makespan == one.makespan
+@pytest.mark.parametrize(
+    ("workload", "trials"), [(SMALL, 20), (einsum("mk,nk->nm", m=96, n=200, k=72), 3)], ids=["proven", "many placements"]
+)
+def test_two_jobs_give_the_document_of_one(workload, trials):
+    one, two = (document(tune(workload, trials=trials, seed=0, jobs=jobs)) for jobs in (1, 2))
+    assert two == one
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f8e4m3"])

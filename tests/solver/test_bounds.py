@@ -8,7 +8,7 @@ from tcptune.exec.lowering.layout import Layout
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.workload import einsum
-from tcptune.search.parallel import explore
+from tcptune.search.parallel import Workers
 from tcptune.search.space import Space
 from tcptune.solver.pricing import load_cycles, load_floor
 
@@ -49,7 +49,7 @@ def test_every_compiled_plan_costs_its_price_and_no_less_than_its_bound(workload
     step = max(1, space.entries // samples)
     compiled = 0
     for entry in range(0, space.entries, step):
-        for outcome in explore(space, entry, 1 << 40):
+        for outcome in Workers(space, 1).explore([entry], 1 << 40, {})[0]:
             if outcome.fate == "scheduled":
                 compiled += 1
                 candidate = Candidate.from_json(workload, outcome.candidate)

@@ -90,8 +90,13 @@ class Layout:
     def output(self) -> tuple[str, ...]:
         return self.candidate.workload.output
 
+    @cached_property
+    def _in_slice(self) -> dict[str, int]:
+        return {placed.axis: placed.in_slice for placed in self.candidate.placement.axes}
+
     def in_slice(self, axis: str) -> int:
-        return self.candidate.placement.of(axis).in_slice
+        """Positions of an axis that one slice holds."""
+        return self._in_slice[axis]
 
     def flit_elements(self, element: DType) -> int:
         return self.hw.flit_bytes * 8 // element.bits
@@ -227,13 +232,19 @@ class Layout:
                 digits += without(block, self.lane) if self.lane else block
         return merged(digits)
 
+    @cached_property
+    def _routes(self) -> dict[int, Route]:
+        return {}
+
     def route(self, index: int) -> Route:
         """How operand `index` gets to its slices.
 
         Raises:
             RuleViolation: the knobs ask for a ring that there is not.
         """
-        return route_of(self, index)
+        if index not in self._routes:
+            self._routes[index] = route_of(self, index)
+        return self._routes[index]
 
     def rings(self, index: int) -> tuple[Ring, ...]:
         """Every ring over which operand `index` can be spread; axes of a workload that is one tile are not cut."""
