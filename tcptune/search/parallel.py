@@ -205,16 +205,17 @@ class Workers:
         Raises:
             TimeIsUp: the time limit is over.
         """
-        assert isinstance(self.space, Space)
+        space = self.space
+        assert isinstance(space, Space)
         shares: dict[Hashable, list[int]] = {}
         for entry in entries:
-            shares.setdefault(self.space.loads_key(entry), []).append(entry)
-        largest_first = sorted(shares.values(), key=lambda share: -sum(map(self.space.slice_orders, share)))
+            shares.setdefault(space.loads_key(entry), []).append(entry)
+        largest_first = sorted(shares.values(), key=lambda share: -sum(map(space.slice_orders, share)))
         answers = self.call("ranked_each", [(share, below) for share in largest_first])
         ranked: dict[int, list[Priced]] = {}
         for share, answer in zip(largest_first, answers, strict=True):
             ranked.update(zip(share, answer, strict=True))
-        found = compile_ranked(self.space, ranked, below, seen)
+        found = compile_ranked(space, ranked, below, seen)
         return [found[entry] for entry in entries]
 
     def call(self, method: str, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
