@@ -136,6 +136,21 @@ class Tiles:
         lengths = dict(self.lengths)
         return dataclasses.replace(workload, sizes=tuple((axis, lengths.get(axis, size)) for axis, size in workload.sizes))
 
+    def to_words(self) -> dict[str, Any]:
+        """What a report says: tiles and positions of one along every axis, the loops with their iterations, and which are unrolled.
+
+        >>> Tiles((TileLoop("i", 2, unroll=False), TileLoop("j", 4)), (("i", 512), ("j", 128))).to_words()
+        {'tiles': ['i: 2 of 512', 'j: 4 of 128'], 'loops': ['i: 2', 'j: 4'], 'unroll': ['j: 4']}
+        >>> Tiles().to_words()
+        {'tiles': 'none'}
+        """
+        if not self.loops:
+            return {"tiles": "none"}
+        cut = [f"{axis}: {self.count(axis)} of {length}" for axis, length in self.lengths]
+        unrolled = [f"{loop.axis}: {loop.count}" for loop in self.loops if loop.unroll]
+        chosen = "all" if len(unrolled) == len(self.loops) else unrolled or "none"
+        return {"tiles": cut, "loops": [f"{loop.axis}: {loop.count}" for loop in self.loops], "unroll": chosen}
+
     def to_json(self) -> dict[str, Any]:
         return {"loops": [dataclasses.asdict(loop) for loop in self.loops], "lengths": dict(self.lengths)}
 

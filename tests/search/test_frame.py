@@ -133,8 +133,9 @@ def test_a_deadline_passes_once_and_for_all():
         over.check()
 
 
-def test_two_jobs_give_the_document_of_one_for_an_enumerated_search():
-    assert document(tune(ROWS, trials=12, jobs=2)) == document(tune(ROWS, trials=12))
+@KINDS
+def test_two_jobs_give_the_document_of_one_for_every_kind_of_search(workload):
+    assert document(tune(workload, trials=12, jobs=2)) == document(tune(workload, trials=12))
 
 
 def test_an_enumerated_search_compiles_nothing_again_that_its_journal_holds(tmp_path, monkeypatch):

@@ -86,11 +86,10 @@ def test_what_does_not_fit_one_pass_is_searched_in_tiles():
     assert result.oracle.passed
     assert result.lower_bound <= result.makespan
     assert "fewer and shorter tiles" in result.to_json()["oracle"]["what"]
-    tiles = Tiles.from_json(result.best.knobs["tiles"])
-    assert tiles.tiles > 1
-    assert {axis: levels["Tile"] for axis, levels in result.best.placement.items() if "Tile" in levels} == {
-        axis: tiles.count(axis) for axis in tiles.axes
-    }
+    counts = {axis: levels["Tile"] for axis, levels in result.best.placement.items() if "Tile" in levels}
+    assert math.prod(counts.values()) > 1
+    assert {text.split(" of ")[0] for text in result.best.knobs["tiles"]} == {f"{axis}: {count}" for axis, count in counts.items()}
+    assert result.best.knobs["unroll"] in ("all", "none") or set(result.best.knobs["unroll"]) < set(result.best.knobs["loops"])
 
 
 def test_the_plan_that_the_oracle_runs_has_the_same_structure():
@@ -117,6 +116,37 @@ def test_a_study_in_tiles_goes_on_where_it_was(tmp_path):
     assert again.makespan <= first.makespan
 
 
+@pytest.mark.parametrize("trials", [1, 4])  # the end of a chunk, and the middle of the next one
+def test_any_number_of_jobs_gives_the_same_document_in_tiles(trials):
+    workload = einsum("ik,jk->ij", i=64, j=64, k=64)
+    one, two = ({**TiledTuner(workload, Options(trials=trials, jobs=jobs)).run().to_json(), "wall_time_s": 0} for jobs in (1, 2))
+    assert one == two
+
+
+def test_a_study_that_ends_within_a_chunk_of_tilings_goes_on_as_if_it_had_not(tmp_path):
+    workload = einsum("ik,jk->ij", i=64, j=64, k=64)
+    documents = []
+    for ends in ((9,), (1, 2, 3, 4, 5, 6, 9)):
+        for trials in ends:
+            result = TiledTuner(workload, Options(trials=trials, study=tmp_path / f"{len(ends)}")).run()
+        documents.append({**result.to_json(), "wall_time_s": 0})
+    assert documents[0] == documents[1]
+
+
+def test_the_cheapest_tiling_of_a_chunk_is_compiled_first_and_what_costs_more_than_it_takes_not_at_all(monkeypatch):
+    tuner = TiledTuner(einsum("ik,jk->ij", i=64, j=64, k=64))
+    candidates = [tuner.space.bodies(entry, NO_LIMIT)[0].candidate for entry in (0, 1)]
+    prices = {0: 30, 1: 20}
+    monkeypatch.setattr(TiledSpace, "bodies", lambda self, entry, below, keep=1: [Body(prices[entry], candidates[entry])])
+    monkeypatch.setattr(TiledTuner, "_passes", lambda self, candidate, digest: True)
+    tried = refusing(monkeypatch)
+    with Workers(tuner.space, 1) as workers:
+        for number in (1, 2):
+            tuner._account(tuner._step(number, workers))
+    assert tried == [candidates[1]]
+    assert tuner.state.makespan == 20
+
+
 def test_small_workloads_are_searched_in_one_pass_and_large_ones_in_tiles():
     assert isinstance(tuner_for(einsum("ik,jk->ij", i=256, j=256, k=64)), Tuner)
     assert isinstance(tuner_for(einsum("ik,jk->ij", i=4096, j=4096, k=4096)), TiledTuner)
@@ -130,6 +160,16 @@ def test_small_workloads_are_searched_in_one_pass_and_large_ones_in_tiles():
 def test_what_no_tile_holds_is_refused(workload):
     with pytest.raises(WorkError, match="too large for one pass"):
         tuner_for(workload, trials=1).run()
+
+
+def test_all_tensors_together_must_fit_the_memory_of_the_chip():
+    # 2^17 x 2^17 bf16: 32 GiB of result, 8 GiB each of both inputs (k = 2^15): 48 GiB, just all of it
+    whole = {"i": 1 << 17, "j": 1 << 17, "k": 1 << 15}
+    TiledSpace(einsum("ik,jk->ij", sizes=whole)).require_room()
+    with pytest.raises(WorkError) as refused:
+        TiledSpace(einsum("ik,jk->ij", sizes=whole, epilogue="bias:c(j)")).require_room()
+    assert f"{48 * 2**30 + 2 * (1 << 17):,} B" in refused.value.hint
+    assert "HBM-002" in refused.value.hint
 
 
 def test_a_candidate_without_tiles_is_one_pass():
@@ -158,7 +198,7 @@ def test_a_better_body_that_only_the_longer_ranking_finds_is_tried(monkeypatch):
     space = tuner.space
     better, first, last = (Body(cycles, space.bodies(entry, NO_LIMIT)[0].candidate) for cycles, entry in ((10, 0), (20, 1), (30, 2)))
     rankings = {1: [first], RETRIES: [better, first, last]}
-    monkeypatch.setattr(TiledSpace, "bodies", lambda self, entry, below, keep=1: rankings[keep])
+    monkeypatch.setattr(TiledSpace, "bodies", lambda self, entry, below, keep=1: rankings[keep] if entry == 0 else [])
     tried = refusing(monkeypatch, first.candidate, better.candidate)
     with Workers(space, 1) as workers:
         tuner._step(1, workers)
@@ -204,7 +244,7 @@ def test_what_no_pass_holds_is_handed_on_to_tiles_within_the_same_time():
     seen = []
     tuner = Tuner(LARGE, Options(trials=1, time_limit=3600, progress=seen.append))
     result = tuner.run()
-    assert result.best.knobs["tiles"]["loops"]
+    assert result.best.knobs["loops"]
     assert result.oracle.passed
     assert seen
 

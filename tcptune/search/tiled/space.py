@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import WorkError
+from tcptune.exec.lowering.fused_epilogue import operand_dtype
+from tcptune.exec.lowering.tiled import operand_axes
 from tcptune.ir.candidate import Candidate, Knobs, Tiles
 from tcptune.ir.placement import Placement
 from tcptune.ir.workload import Workload
@@ -85,19 +87,23 @@ class TiledSpace:
 
     def require_room(self) -> None:
         """Raises:
-        WorkError: a tensor is larger than the memory of the chip.
+        WorkError: inputs, operands of the epilogue and result are larger together than the memory of the chip.
         """
         workload = self.workload
-        for axes, element in workload.tensors():
-            if workload.bytes_of(axes, element) > RNGD.hbm_bytes:
-                needed = f"a tensor over {', '.join(axes)} has {workload.bytes_of(axes, element):,} B, HBM {RNGD.hbm_bytes:,} B (HBM-002)"
-                raise WorkError(f"{workload.text} is too large for one pass, and for tiles", hint=needed)
+        stored = [(axes, workload.bytes_of(axes, element)) for axes, element in workload.tensors()]
+        operands = list(operand_axes(workload).values())[len(workload.inputs) :]
+        stored += [(axes, workload.bytes_of(axes, operand_dtype(workload))) for axes in operands]
+        needed = sum(size for _, size in stored)
+        if needed > RNGD.hbm_bytes:
+            axes, largest = max(stored, key=lambda tensor: tensor[1])
+            hint = f"all tensors have {needed:,} B, that over {', '.join(axes)} {largest:,} B; HBM {RNGD.hbm_bytes:,} B (HBM-002)"
+            raise WorkError(f"{workload.text} is too large for one pass, and for tiles", hint=hint)
 
     def prepare(self) -> None:
         """Lists the tilings.
 
         Raises:
-            TimeIsUp: the deadline is over. WorkError: a tensor is larger than the memory of the chip.
+            TimeIsUp: the deadline is over. WorkError: all tensors together are larger than the memory of the chip.
         """
         self.require_room()
         self._order  # noqa: B018 - computed once and kept

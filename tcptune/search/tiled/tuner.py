@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
 
 from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
@@ -16,10 +15,13 @@ from tcptune.search.frame import EXHAUSTED, NO_LIMIT, PROVEN, TRIALS, Search, Ta
 from tcptune.search.options import Options
 from tcptune.search.parallel import RETRIES, Outcome, Workers, compile_cheapest, evaluate
 from tcptune.search.result import Plan, SearchResult
-from tcptune.search.store import SCHEDULED, StepRecord
+from tcptune.search.store import StepRecord
 from tcptune.search.template import template, template_words
 from tcptune.search.tiled.space import Body, TiledSpace
 from tcptune.search.tiled.stand_in import affordable, what_ran
+
+CHUNK, FIRST_CHUNK = 4, 2
+"""Tilings that are priced side by side, with the same limit; the first ones are few, for a plan that prunes those after them."""
 
 REPORTED_TILED = 3
 """Plans in the report; their oracle runs are longer than those of one pass."""
@@ -40,6 +42,8 @@ class TiledTuner(Search[TiledSpace, Tally]):
         super().__init__(workload, chosen, TiledSpace(workload, chosen.profile), Tally())
         self.what_default = template_words(workload)
         self._next = 0
+        self._limit = NO_LIMIT
+        self._chunk: list[tuple[int, list[Body]]] = []
 
     def _template(self) -> Candidate | None:
         """The manual's mapping in one pass; it is refused where that does not fit."""
@@ -54,21 +58,38 @@ class TiledTuner(Search[TiledSpace, Tally]):
             return PROVEN
         if self.state.trials >= self.options.trials:
             return TRIALS
-        limit = NO_LIMIT if self.state.makespan is None else self.state.makespan
-        over = self._next >= self.space.entries or self.space.bound(self._next) >= limit
+        over = self._next >= self.space.entries or (self._begins_chunk() and self.space.bound(self._next) >= self._least())
         if over and self.state.makespan is None and not self.state.trials:
             raise WorkError(f"{self.workload.text} is too large for one pass, and so is every tile of it", hint=TOO_LARGE)
         return EXHAUSTED if over else ""
 
+    def _least(self) -> int:
+        """Makespan of the best plan so far, in cycles."""
+        return NO_LIMIT if self.state.makespan is None else self.state.makespan
+
+    def _begins_chunk(self) -> bool:
+        return self._next == 0 or (self._next >= FIRST_CHUNK and (self._next - FIRST_CHUNK) % CHUNK == 0)
+
     def _step(self, number: int, workers: Workers) -> StepRecord:
-        below = self.state.makespan or NO_LIMIT
-        entries = list(range(self._next, min(self._next + self.options.jobs, self.space.entries)))
-        found: list[list[dict[str, Any]]] = []
-        for entry, bodies in zip(entries, workers.call("bodies", [(entry, below) for entry in entries]), strict=True):
-            outcomes = compile_cheapest(bodies, self._evaluated, partial(self.space.bodies, entry, below, RETRIES))
-            below = min([below, *(outcome.makespan for outcome in outcomes if outcome.fate == SCHEDULED)])
-            found.append([asdict(outcome) for outcome in outcomes])
-        return StepRecord(number, "tile", entries, found, {})
+        """One tiling of the chunk, the one of least price first; it is compiled if its price is below the best."""
+        entry, bodies = self._priced(workers)
+        below = self._least()
+        if bodies and bodies[0].cycles >= below:
+            bodies = []
+        outcomes = compile_cheapest(bodies, self._evaluated, partial(self.space.bodies, entry, below, RETRIES))
+        return StepRecord(number, "tile", [entry], [[asdict(outcome) for outcome in outcomes]], {})
+
+    def _priced(self, workers: Workers) -> tuple[int, list[Body]]:
+        """The next tiling of the chunk and its cheapest body. A chunk is priced as a whole, whatever the number of jobs, so that it is the
+        same for any; a study that goes on within one prices it again with the limit that it began with.
+        """
+        begin = 0 if self._next < FIRST_CHUNK else self._next - (self._next - FIRST_CHUNK) % CHUNK
+        if self._next == begin or not self._chunk:
+            end = FIRST_CHUNK if begin == 0 else begin + CHUNK
+            entries = range(begin, min(end, self.space.entries))
+            priced = zip(entries, workers.call("bodies", [(entry, self._limit) for entry in entries]), strict=True)
+            self._chunk = sorted(priced, key=lambda item: item[1][0].cycles if item[1] else NO_LIMIT)
+        return self._chunk[self._next - begin]
 
     def _evaluated(self, body: Body) -> Outcome:
         return evaluate(body.candidate, self.options.profile, body.cycles, self.state.seen())
@@ -77,6 +98,8 @@ class TiledTuner(Search[TiledSpace, Tally]):
         self._next += len(record.entries)
         self.state.pruned += sum(1 for outcomes in record.outcomes if record.entries and not outcomes)
         super()._account(record)
+        if self._begins_chunk():
+            self._limit, self._chunk = self._least(), []
 
     def _tried(self, outcome: Outcome, entry: int | None) -> None:
         """Nothing is kept open: the bound of the space does not depend on what was tried."""
@@ -107,7 +130,7 @@ class TiledTuner(Search[TiledSpace, Tally]):
         return replace(result, oracle=replace(result.oracle, what=what_ran(best, affordable(best))))
 
     def _knobs(self, candidate: Candidate) -> dict[str, object]:
-        return {"tiles": candidate.tiles.to_json(), **candidate.knobs.to_json()}
+        return {**candidate.tiles.to_words(), **candidate.knobs.to_json()}
 
     def _terms(self, candidate: Candidate, compiled: Compiled) -> dict[str, int]:
         return terms_by_kind(compiled)
