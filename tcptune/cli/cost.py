@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import typer
 from rich.table import Table
@@ -13,7 +13,8 @@ from rich.table import Table
 from tcptune.cli.output import note, print_document, text_console
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.kernel_file import load_checked
-from tcptune.exec.published_rows import Skipped, price_row
+from tcptune.exec.published_rows import price_row
+from tcptune.exec.row_sizes import Skipped
 from tcptune.exec.scheduling.schedule_forms import rows_of_schedules
 from tcptune.exec.validate import error_summary
 from tcptune.ir.files import read_json
@@ -164,6 +165,12 @@ def cost_document(path: Path, profile: str = "vendor") -> dict[str, Any]:
 
 
 def _published(row: dict[str, Any]) -> float | None:
-    """The row's published duration, if it has one that can be compared."""
+    """The row's published duration, if it has one that can be compared: its cycles, or from its begin to its end."""
     value = row.get("cycles")
-    return value if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf else None
+    if value is None and all(_is_number(row.get(name)) for name in ("begin", "end")):
+        value = row["end"] - row["begin"]
+    return value if _is_number(value) and 0 < value < math.inf else None
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -8,28 +8,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from collections.abc import Mapping as Dict
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tcptune.errors import TcptuneError
+from tcptune.exec.row_sizes import (
+    LARGEST,
+    Row,
+    Skipped,
+    optional_size,
+    reduced_slices,
+    result_dtype,
+    says,
+    size,
+    staged_bytes,
+    streamed_flits,
+    transfer_sizes,
+    vector_steps,
+    written_rows,
+)
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import stream_cycles, whole_cycles
 from tcptune.model.memory.requests import Loop, RequestStream
 from tcptune.model.timing.calibration import Constant, Profile
 from tcptune.model.timing.kernels import kernel_timing
 from tcptune.model.timing.pass_work import PassWork, pass_duration
-
-Row = Dict[str, Any]
-
-LARGEST = 2**40
-"""Largest size a row may name."""
-
-
-class Skipped(TcptuneError):
-    """A row that cannot be priced; the message says why."""
 
 
 def price_row(row: Row, timing: Profile) -> int:
@@ -49,28 +53,14 @@ def price_row(row: Row, timing: Profile) -> int:
     raise Skipped(f"{operation} is not an operation with a price")
 
 
-def _size(row: Row, name: str, default: int | None = None) -> int:
-    value = row.get(name, default)
-    if value is None:
-        raise Skipped(f"the row lacks {name}")
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= LARGEST:
-        raise Skipped(f"{name} is {value!r}, not a size")
-    return value
-
-
-def _says(row: Row, *words: str) -> bool:
-    text = f"{row.get('op', '')} {row.get('description', '')}".lower()
-    return any(word in text for word in words)
-
-
 # --- transfers -----------------------------------------------------------------------------------------------------------------------
 def _dma(row: Row, timing: Profile) -> float:
     if _uses(row, "PcieDmaEngine"):
         return _host(row, timing)
     kernel = kernel_timing(timing)
-    if _says(row, "lookup table"):
+    if says(row, "lookup table"):
         return _inserted(kernel.table_load, timing)
-    if _says(row, "bitmap", "switch configuration"):
+    if says(row, "bitmap", "switch configuration"):
         return _inserted(kernel.bitmap_load, timing)
     store = "store" in str(row["op"]).lower()
     cycles, _, _ = stream_cycles((row_stream(row),), timing.dma, store)
@@ -86,7 +76,7 @@ def row_stream(row: Row) -> RequestStream:
     Raises:
         Skipped: the layout is missing or impossible.
     """
-    stream = _loops_stream(row) if "slice_loops" in row else _pitch_stream(row)
+    stream = _loops_stream(row) if "slice_loops" in row else _pitch_stream(transfer_sizes(row))
     first = int(stream.bases.min()) + sum(min(0, (loop.count - 1) * loop.stride) for loop in stream.loops)
     last = int(stream.bases.max()) + sum(max(0, (loop.count - 1) * loop.stride) for loop in stream.loops) + stream.run_bytes
     if first < 0 or last > RNGD.hbm_bytes:
@@ -95,23 +85,23 @@ def row_stream(row: Row) -> RequestStream:
 
 
 def _pitch_stream(row: Row) -> RequestStream:
-    count, step = _size(row, "slices"), _size(row, "slice_stride", 1)
+    count, step = size(row, "slices"), size(row, "slice_stride", 1)
     if (count - 1) * step >= RNGD.slices_per_cluster:
         raise Skipped(f"{count} slices at a distance of {step} do not fit into {RNGD.slices_per_cluster}")
-    clusters = _size(row, "clusters", 1)
+    clusters = size(row, "clusters", 1)
     if clusters > RNGD.clusters_per_chip:
         raise Skipped(f"{clusters} clusters are more than a chip has")
-    run, per_slice = _size(row, "run_bytes"), _size(row, "per_slice_bytes")
+    run, per_slice = size(row, "run_bytes"), size(row, "per_slice_bytes")
     if per_slice % run:
         raise Skipped(f"{per_slice} bytes a slice are no whole number of pieces of {run}")
     pieces = per_slice // run
     live = np.arange(count, dtype=np.int64)
     number = np.concatenate([live + count * c for c in range(clusters)])
-    pitch = _size(row, "pitch_bytes", per_slice)
+    pitch = size(row, "pitch_bytes", per_slice)
     loops: tuple[Loop, ...] = ()
     starts = _block(row)(number, live, clusters) * pitch
     if pieces > 1:
-        between = _size(row, "row_pitch_bytes")
+        between = size(row, "row_pitch_bytes")
         beside = max(1, between // pitch)
         starts = number % beside * pitch + number // beside * pieces * between
         loops = (Loop(pieces, between),)
@@ -134,7 +124,7 @@ def _loops_stream(row: Row) -> RequestStream:
         second = _loops({"loop": [[2, row["cluster_stride"]]]}, "loop", 2)[0][1]
         clusters, slices, bases = np.repeat([0, 1], len(slices)), np.tile(slices, 2), np.concatenate([bases, bases + second])
     pieces = tuple(Loop(count, stride) for count, stride in _loops(row, "piece_loops", 2))
-    return RequestStream(clusters, slices, bases, pieces, _size(row, "run_bytes"))
+    return RequestStream(clusters, slices, bases, pieces, size(row, "run_bytes"))
 
 
 def _loops(row: Row, name: str, width: int) -> list[tuple[int, ...]]:
@@ -178,49 +168,54 @@ def _pass(row: Row, timing: Profile) -> float:
 
 
 def _is_table_store(row: Row) -> bool:
-    return _says(row, "stotab", "table store")
+    return says(row, "stotab", "table store")
 
 
 def _uses(row: Row, context: str) -> bool:
     contexts = row.get("contexts", ())
-    return isinstance(contexts, list | tuple) and context in contexts
-
-
-def _optional(row: Row, name: str) -> int | None:
-    return _size(row, name) if row.get(name) is not None else None
+    return context in contexts if isinstance(contexts, list | tuple) else context == contexts
 
 
 def _pass_work(row: Row) -> PassWork:
     """What the pass of a row streams, as far as the row says.
 
-    Understood are ``flits``, ``time_steps`` (of the Vector Engine), ``per_slice_bytes`` (fetched on Sub), ``packets`` (cast on Sub),
-    ``ring``, ``time`` and ``flits`` of a switch, ``rows`` of a transpose, ``reduce_slices``, ``elements`` of a table lookup.
+    Understood are ``flits`` or ``per_slice_bytes``, ``time_steps`` of the Vector Engine or ``elements`` with their ``dtype``, ``packets``
+    (cast on Sub), ``ring``, ``time`` and ``flits`` of a switch, ``rows`` of a transpose, ``reduce_slices``, ``elements`` of a table lookup.
 
     Raises:
-        Skipped: nothing of it.
+        Skipped: nothing of it, or not what decides the cost of what it does.
     """
-    on_sub = str(row["op"]).startswith("Sub")
-    ring = _optional(row, "ring")
-    flits, steps, rows = _optional(row, "flits"), _optional(row, "time_steps"), _written_rows(row)
-    rounds = ring * _size(row, "time", 1) * _size(row, "flits") if ring is not None else None
+    on_sub = _on_sub(row)
+    ring, steps = optional_size(row, "ring"), vector_steps(row)
+    looked_up = optional_size(row, "elements") if says(row, "lookup") else None
     work = PassWork(
         rule="VT-004",
         vector=_uses(row, "VectorEngine"),
-        flits=None if on_sub or steps is not None else flits,
-        fetched_bytes=_optional(row, "per_slice_bytes") if on_sub else None,
-        cast_packets=_optional(row, "packets") if on_sub else None,
-        looked_up=_optional(row, "elements") if _says(row, "lookup") else None,
-        looked_up_bf16=row.get("dtype") == "bf16",
-        switch_rounds=rounds,
+        flits=None if on_sub or steps is not None else streamed_flits(row),
+        fetched_bytes=staged_bytes(row) if on_sub else None,
+        cast_packets=optional_size(row, "packets") if on_sub else None,
+        looked_up=looked_up,
+        looked_up_bf16=result_dtype(row) == "bf16",
+        switch_rounds=ring * size(row, "time", 1) * size(row, "flits") if ring is not None else None,
         whole_ring=ring == RNGD.slices_per_cluster,
-        rows=rows,
+        rows=written_rows(row),
         steps=steps,
-        reduced_slices=_reduce_group(row) if steps is not None else None,
+        reduced_slices=reduced_slices(row),
     )
     counts = (work.flits, work.steps, work.fetched_bytes, work.cast_packets, work.looked_up, work.switch_rounds, work.rows)
     if all(count is None for count in counts):
         raise Skipped("the row lacks per_slice_bytes" if on_sub else "the row lacks flits or time_steps")
-    return replace(work, rule=_rule(row, work, on_sub=on_sub))
+    if says(row, "lookup") and looked_up is None:
+        raise Skipped("the row lacks elements, which set the pace of a table lookup")
+    rule = _rule(row, work, on_sub=on_sub)
+    if steps is None and says(row, "vector", " ve ") and rule in ("VT-003", "VT-004", "VT-010", "VT-012"):
+        raise Skipped("the row lacks time_steps, which set the pace of vector work")
+    return replace(work, rule=rule)
+
+
+def _on_sub(row: Row) -> bool:
+    """Whether a pass runs on the Sub context; staging does, whatever the row calls it."""
+    return re.match(r"Sub|Sto(Trf|Vrf|Tab)", str(row["op"]), re.IGNORECASE) is not None
 
 
 def _rule(row: Row, work: PassWork, *, on_sub: bool) -> str:
@@ -229,29 +224,17 @@ def _rule(row: Row, work: PassWork, *, on_sub: bool) -> str:
         return "VT-008" if work.cast_packets is not None else "VT-007" if work.vector else "VT-001"
     if work.reduced_slices is not None:
         return "VT-009"
-    if "lanes" in row or _says(row, "contraction"):
+    if "lanes" in row or says(row, "contract", "matmul"):
         return "VT-002"
     if _uses(row, "SubContext"):
         return "VT-006"
-    if work.switch_rounds is not None and work.vector and not _says(row, "cast"):
+    if work.switch_rounds is not None and work.vector and not says(row, "cast"):
         return "VT-011"
     if work.steps is not None:
         return "VT-011" if work.switch_rounds is not None else "VT-005"
     if work.rows is not None and work.rows > max(work.flits or 0, work.switch_rounds or 0):
         return "VT-012"
     return "VT-010" if work.switch_rounds is not None else "VT-003" if work.looked_up is not None else "VT-004"
-
-
-def _reduce_group(row: Row) -> int | None:
-    """Slices of an inter-slice reduce; None where the pass has none."""
-    found = re.search(r"(\d{1,4})-slice inter-slice reduce", str(row.get("description", "")))
-    return int(found.group(1)) if found and "reduce_slices" not in row else _optional(row, "reduce_slices")
-
-
-def _written_rows(row: Row) -> int | None:
-    """Rows that a transpose writes."""
-    found = re.search(r"into (\d{1,6}) rows", str(row.get("description", "")))
-    return int(found.group(1)) if found and "rows" not in row and _says(row, "transpose") else _optional(row, "rows")
 
 
 def _inserted(constant: Constant, timing: Profile) -> float:
@@ -263,15 +246,17 @@ def _inserted(constant: Constant, timing: Profile) -> float:
 
 # --- what the compiler inserts -------------------------------------------------------------------------------------------------------
 def _core(row: Row, timing: Profile) -> float:
-    """Syncs, guards and the work of tile views (VT-040, VT-045)."""
+    """Syncs, guards and the work of tile views (VT-029, VT-040, VT-045)."""
     kernel = kernel_timing(timing)
-    if _says(row, "sync"):
+    if says(row, "sync") and says(row, "index", "gather", "scatter"):
+        return _inserted(kernel.gather_after_sync, timing)
+    if says(row, "sync"):
         return _inserted(kernel.closing_sync, timing)
-    if _says(row, "dramreuse", "dram reuse"):
+    if says(row, "dramreuse", "dram reuse"):
         return _inserted(kernel.buffer_reuse, timing)
-    if _says(row, "address"):
+    if says(row, "address"):
         return _inserted(kernel.view_address, timing)
-    if _says(row, "bind", "merge"):
+    if says(row, "bind", "merge"):
         return _inserted(kernel.view_bind, timing)
     raise Skipped("bookkeeping of the schedule, no operation")
 
@@ -285,7 +270,7 @@ def _dm_copy(row: Row, timing: Profile) -> float:
     """DM to DM: all moves at one rate (VT-030)."""
     if timing.dma.dm_copy_bytes_per_cycle is None:
         raise Skipped(f"the {timing.name} profile prices DM to DM moves from their commands, which a row does not give")
-    return timing.dma.start_load.value + _size(row, "bytes") / timing.dma.dm_copy_bytes_per_cycle.value
+    return timing.dma.start_load.value + size(row, "bytes") / timing.dma.dm_copy_bytes_per_cycle.value
 
 
 def _indexed(row: Row, timing: Profile) -> float:
@@ -297,11 +282,11 @@ def _host(row: Row, timing: Profile) -> float:
 
 
 _PRICERS: tuple[tuple[re.Pattern[str], Callable[[Row, Profile], float]], ...] = (
-    (re.compile(r"^Dma(Load|Store)$"), _dma),
-    (re.compile(r"^Dma(Gather|Scatter)$"), _indexed),
-    (re.compile(r"^DmaOther$"), _index_stage),
-    (re.compile(r"^DmaStos$"), _dm_copy),
+    (re.compile(r"^(Dma|Spilly)(Load|Store)\b", re.IGNORECASE), _dma),
+    (re.compile(r"^Dma(Gather|Scatter)\b", re.IGNORECASE), _indexed),
+    (re.compile(r"^DmaOther\b", re.IGNORECASE), _index_stage),
+    (re.compile(r"^DmaStos\b", re.IGNORECASE), _dm_copy),
     (re.compile(r"^P(cie|dma)", re.IGNORECASE), _host),
-    (re.compile(r"^(Sub|Switch|Main)\b"), _pass),
-    (re.compile(r"^(Core|ExplicitSync|DramReuse)\b"), _core),
+    (re.compile(r"^(Sub|Switch|Main|Transpose|CustomBroadcast|Sto(Trf|Vrf|Tab))\b", re.IGNORECASE), _pass),
+    (re.compile(r"^(Core|ExplicitSync|DramReuse|SpillySync)\b", re.IGNORECASE), _core),
 )

@@ -13,7 +13,8 @@ import pytest
 import tcptune.exec
 from tcptune.cli.cost import cost_document
 from tcptune.errors import InputError
-from tcptune.exec.published_rows import Skipped, price_row
+from tcptune.exec.published_rows import price_row
+from tcptune.exec.row_sizes import Skipped
 from tcptune.model.timing.calibration import MANUAL, VENDOR
 
 DATA = Path(tcptune.exec.__path__[0]).parent / "data" / "published_transfers.json"
@@ -89,6 +90,93 @@ def test_a_row_that_lacks_what_it_needs_is_skipped_with_the_reason(change: dict[
     row = {name: value for name, value in {**LOAD, **change}.items() if value is not None}
     with pytest.raises(Skipped, match=reason):
         price_row(row, VENDOR)
+
+
+GEMM_STORE = {
+    "op": "DmaStore",
+    "bytes": 524288,
+    "per_slice_bytes": 2048,
+    "slices": 256,
+    "run_bytes": 64,
+    "pieces": 8192,
+    "source": "distinct",
+    "pitch_bytes": 64,
+    "row_pitch_bytes": 1024,
+}
+VECTOR_LOAD = {"op": "DmaLoad", "bytes": 4096, "slices": 256, "per_slice_bytes": 16, "run_bytes": 16, "segments": 256, "unique_bytes": 4096}
+REPLICATED = {"op": "DmaLoad", "bytes": 1 << 20, "slices": 256, "per_slice_bytes": 4096, "run_bytes": 4096, "replication": 256}
+
+
+@pytest.mark.parametrize(
+    ("row", "missing"),
+    [
+        (GEMM_STORE, ["run_bytes"]),
+        (GEMM_STORE, ["slices"]),
+        (GEMM_STORE, ["per_slice_bytes", "run_bytes"]),
+        (VECTOR_LOAD, ["per_slice_bytes", "run_bytes"]),
+        (VECTOR_LOAD, ["slices"]),
+        (REPLICATED, ["per_slice_bytes"]),
+    ],
+)
+def test_sizes_that_follow_from_others_may_be_left_out(row: dict[str, Any], missing: list[str]) -> None:
+    """`bytes`, the places and the number of pieces give one another, in one cluster and in two."""
+    for clusters in (1, 2):
+        doubled = {name: row[name] * clusters for name in ("bytes", "pieces", "segments", "unique_bytes") if name in row}
+        whole = {**row, **doubled, "clusters": clusters}
+        if "replication" in row:
+            whole["replication"] = row["replication"] * clusters
+        source = "replicated" if "replication" in row else "distinct"
+        short = {name: value for name, value in whole.items() if name not in missing}
+        assert price_row(short, VENDOR) == price_row({**whole, "source": source}, VENDOR)
+
+
+@pytest.mark.parametrize("replication", [2, 16, 128])
+def test_copies_to_some_slices_do_not_tell_which_slices_share_a_block(replication: int) -> None:
+    with pytest.raises(Skipped, match="lacks source"):
+        price_row({**REPLICATED, "replication": replication}, VENDOR)
+
+
+@pytest.mark.parametrize(
+    ("row", "cycles"),
+    [
+        ({"op": "StoTrf", "per_slice_bytes": 4096}, 775),
+        ({"op": "Sub StoTrf", "flits": 128}, 775),
+        ({"op": "Main copy", "per_slice_bytes": 1024}, 264 + 32),
+        ({"op": "Main contraction", "per_slice_bytes": 1600}, 315),
+        ({"op": "Main VE pass", "elements": 1000, "dtype": "bf16->f32"}, 531),
+        ({"op": "Main VE pass", "elements": 1000, "dtype": "i32"}, 281 + 125),
+        ({"op": "Main table lookup", "elements": 1280, "dtype": "f8->bf16"}, 263 + 200),
+        ({"op": "Main table lookup", "elements": 1280, "dtype": "f4->f8"}, 263 + 100),
+        ({"op": "Main", "time_steps": 8, "description": "sum, then inter-slice reduce over 32 slices"}, 270 + 8 + 9 * 32),
+        ({"op": "Main", "time_steps": 8, "description": "sum, then a 64-slice inter-slice reduction"}, 270 + 8 + 9 * 64),
+        ({"op": "Main", "flits": 16, "reduce_slices": 8}, 270 + 16 + 9 * 8),
+        ({"op": "Main", "flits": 512.0}, 776),
+        ({"op": "Core", "description": "ExplicitSync before an indexed DMA"}, 300),
+    ],
+)
+def test_passes_of_other_schedules_are_priced_by_the_rules(row: dict[str, Any], cycles: int) -> None:
+    """VT-001 to VT-005, VT-009 and VT-029, from sizes that no published row happens to have."""
+    assert price_row(row, VENDOR) == cycles
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"op": "Main table lookup", "flits": 16}, "lacks elements"),
+        ({"op": "Main VE pass", "flits": 16}, "lacks time_steps"),
+        ({"op": "Main", "time_steps": 8, "description": "inter-slice reduce along the ring"}, "lacks reduce_slices"),
+        ({"op": "Main", "flits": 1.5}, "not a size"),
+    ],
+)
+def test_a_pass_is_not_priced_by_the_wrong_rule(row: dict[str, Any], reason: str) -> None:
+    with pytest.raises(Skipped, match=reason):
+        price_row(row, VENDOR)
+
+
+def test_a_row_without_cycles_is_compared_with_its_begin_and_end(tmp_path: Path) -> None:
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps({"rows": [{"op": "StoTrf", "per_slice_bytes": 4096, "begin": 1000, "end": 1775}]}))
+    assert cost_document(file)["rows"] == [{"row": "row[0]", "predicted": 775, "published": 775, "error": 0.0}]
 
 
 def test_the_manual_profile_prices_transfers_and_skips_passes() -> None:
