@@ -120,7 +120,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, Any]]:
         InputError: not readable, not JSON, or none of these forms.
     """
     document = read_json(path)
-    scheduled = rows_of_schedules(document)
+    scheduled = rows_of_schedules(document, path)
     if scheduled:
         groups: list[tuple[str, Any]] = [(name or "instruction", rows) for name, rows in scheduled.items()]
     elif isinstance(document, dict) and isinstance(document.get("kernels"), dict):

@@ -12,7 +12,7 @@ from tcptune.cli.cost import cost_document
 from tcptune.errors import InputError
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.library import patterns
-from tcptune.exec.scheduling.schedule_forms import schedules_of
+from tcptune.exec.scheduling.schedule_forms import one_schedule, schedules_of
 from tcptune.exec.scheduling.schedule_json import from_json, to_json
 
 SLICES = 512
@@ -44,6 +44,10 @@ ROWS = [
         ({"kernels": {"a": ONE, "b": ROWS}}, ["a", "b"]),
         ([{**ONE, "name": "first"}, ONE], ["first", "schedule 1"]),
         (ROWS, [""]),
+        ({"a": {"b": {"c": ONE}}}, ["c"]),
+        ({"launches": [{**ONE, "name": "k"}, {**ONE, "name": "k"}]}, ["launches/k", "launches/k (2)"]),
+        ({"a": {"launches": [ONE, ONE]}, "b": [ONE]}, ["a/launches/schedule 0", "schedule 1", "b/schedule 0"]),
+        ({"kernels": {"q": {"main": ONE}, "r": {"main": ONE, "tail": ROWS}}}, ["kernels/q/main", "kernels/r/main", "tail"]),
     ],
 )
 def test_every_form_gives_its_schedules_by_name(document: Any, names: list[str]) -> None:
@@ -62,7 +66,7 @@ def test_rows_become_operations_of_their_lanes() -> None:
     assert schedule.operations[0].moved_bytes == round(0.5 * 497 * 1360)
 
 
-@pytest.mark.parametrize("document", [{}, [], 7, {"a": {"b": {"c": ONE}}}, {"kernels": {}}, [LOAD, 5], {"rows": [{"op": 7}]}])
+@pytest.mark.parametrize("document", [{}, [], 7, {"kernels": {}}, [LOAD, 5], {"rows": [{"op": 7}]}])
 def test_what_holds_no_schedule_is_refused(document: Any) -> None:
     with pytest.raises(InputError):
         schedules_of(document)
@@ -79,6 +83,25 @@ def test_spill_traffic_is_told_by_its_description_and_written_as_it_was_read() -
     schedule = from_json({"instructions": [_instruction(str(i), kind, i, i + 1, description="Spilly") for i, (kind, _) in enumerate(rows)]})
     assert [o.kind for o in schedule.operations] == [name for _, name in rows]
     assert [i["tpe"] for i in to_json(schedule)["instructions"]] == [kind for kind, _ in rows]
+
+
+def test_durations_without_times_are_no_schedule() -> None:
+    with pytest.raises(InputError, match="no 'begin' and 'end'"):
+        schedules_of({"rows": [{"op": "DmaLoad", "cycles": 500}]})
+
+
+def test_of_several_schedules_the_one_of_the_kernel_is_taken() -> None:
+    late = {"instructions": [{**SYNC, "lifetime": {"begin": 0, "end": 9}}]}
+    assert one_schedule({"a": ONE, "b": late}, "b").makespan == 9
+    assert one_schedule({"a": ONE}, "b").makespan == 2100
+    with pytest.raises(InputError, match="holds 2 schedules, none of 'c'"):
+        one_schedule({"a": ONE, "b": late}, "c")
+
+
+def test_tensors_are_found_by_number_and_by_text() -> None:
+    tensors = [{"index": "7", "name": "x_dm", "buffer_type": "Sram", "size": SLICES}]
+    rows = [_instruction(str(i), "Main", i, i + 1, input_tensors=[given]) for i, given in enumerate((7, "7", 8, "x"))]
+    assert [o.reads for o in from_json({"instructions": rows, "tensors": tensors}).operations] == [("x_dm",), ("x_dm",), ("T8",), ("Tx",)]
 
 
 # prices
@@ -134,6 +157,21 @@ def test_work_that_it_does_not_tell_is_skipped_with_the_reason(tmp_path: Path, i
     file.write_text(json.dumps({"instructions": [instruction, SYNC], "tensors": TENSORS}))
     row, _ = cost_document(file)["rows"]
     assert reason in row["skipped"]
+
+
+def test_the_sync_after_a_staged_index_is_the_shorter_one(tmp_path: Path) -> None:
+    """300 cycles after a DmaOther, 600 anywhere else (VT-029); the index of a sync names the place that it follows."""
+    stage = _instruction("1", "DmaOther", 0, 484)
+    syncs = [_instruction(f"ExplicitSync({n})", "Core", 484, 484 + t, description="") for n, t in ((0, 300), (1, 600), (9, 600))]
+    file = tmp_path / "schedule.json"
+    file.write_text(json.dumps({"instructions": [stage, *syncs]}))
+    assert [row["error"] for row in cost_document(file)["rows"]] == [0.0, 0.0, 0.0, 0.0]
+
+
+def test_the_viewers_names_of_contexts_are_understood(tmp_path: Path) -> None:
+    file = tmp_path / "schedule.json"
+    file.write_text(json.dumps({"instructions": [_instruction("1", "DmaLoad", 0, 9, contexts=["PDMA"]), SYNC]}))
+    assert "host" in cost_document(file)["rows"][0]["skipped"]
 
 
 def test_our_own_schedules_agree_with_their_prices(tmp_path: Path) -> None:

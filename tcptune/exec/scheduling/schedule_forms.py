@@ -1,20 +1,29 @@
 """The forms in which a JSON document holds schedules, and their instructions as rows that can be priced.
 
 The vendor writes one schedule a file, an object with ``instructions`` (and ``tensors``). Collections are read too: a bare list of
-instructions, a list or an object of schedules by name, also one level down (``{"kernels": {...}}``), and rows with ``op``, ``begin`` and
-``end`` as the calibration data lists them.
+instructions, lists and objects of schedules by name, one in another (``{"kernels": {"a": {"launches": [...]}}}``), and rows with ``op``,
+``begin`` and ``end`` as the calibration data lists them. Schedules of one name are told apart by where they stand.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tcptune.exec.scheduling.schedule_json import from_json
+from tcptune.errors import InputError
+from tcptune.exec.scheduling.schedule_json import context_name, from_json
 from tcptune.ir.schedule import Schedule
 from tcptune.model.hardware import RNGD
 
+_DEPTH = 5
+"""Collections in one another that are looked into."""
+_NAMED = 8
+"""Schedules that a message names."""
 _NOT_OPERATIONS = ("makespan", "launch overhead")
+_SYNC = re.compile(r"ExplicitSync\((\d{1,9})\)")
 _SLICES = RNGD.slices_per_cluster * RNGD.clusters_per_chip
 _TABLE_BYTES, _BITMAP_BYTES = 4_096, 16_384
 """Sizes in the file of the tensors that the compiler's own loads write: lookup table and switch configuration."""
@@ -24,37 +33,63 @@ def schedules_of(document: Any, path: Path | None = None) -> dict[str, Schedule]
     """Every schedule of a document, by name (empty where the document is one schedule); `path` is where it was read, for messages.
 
     Raises:
-        InputError: it holds none, or one that cannot be read.
+        InputError: it holds none, or one that cannot be read, or rows without times.
     """
     found = _raw_schedules(document)
     if not found:
         return {"": from_json(document, path=path)}  # says what is missing
+    if not any(raw["instructions"] for raw in found.values()) and not _raw_schedules(document, rows=False):
+        where = "" if path is None else f"{path}: "
+        raise InputError(f"{where}the rows have no 'begin' and 'end'", hint="durations alone are no schedule; tcptune cost prices rows")
     return {name: from_json(raw, path=path) for name, raw in found.items()}
 
 
-def _raw_schedules(document: Any, depth: int = 0, *, rows: bool = True) -> dict[str, dict[str, Any]]:
+def one_schedule(document: Any, name: str, path: Path | None = None) -> Schedule:
+    """The schedule of a document, or of several the one with a name.
+
+    Raises:
+        InputError: there are several and none has the name; or as `schedules_of`.
+    """
+    found = schedules_of(document, path)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if name not in found:
+        where = "the document" if path is None else str(path)
+        names = ", ".join(list(found)[:_NAMED])
+        raise InputError(f"{where} holds {len(found)} schedules, none of {name!r}", hint=f"give a file with one of them: {names}")
+    return found[name]
+
+
+def _raw_schedules(document: Any, *, rows: bool = True) -> dict[str, dict[str, Any]]:
     """Schedule objects by name, as the vendor writes them; lists of `rows` too, if asked for."""
+    found = list(_walk(document, (), rows))
+    last = Counter(place[-1:] for place, _ in found)
+    named: dict[str, dict[str, Any]] = {}
+    for place, raw in found:
+        name = "/".join(place if last[place[-1:]] > 1 else place[-1:])
+        copies = (name, *(f"{name} ({n})" for n in range(2, len(named) + 2)))
+        named[next(copy for copy in copies if copy not in named)] = raw
+    return named
+
+
+def _walk(document: Any, place: tuple[str, ...], rows: bool) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """Schedule objects with the names that lead to them."""
     if isinstance(document, list):
         if document and all(_is_instruction(entry, rows) for entry in document):
-            return {"": {"instructions": [_instruction(e, i) for i, e in enumerate(document) if not _is_summary(e)]}}
-        named = {str(_name(entry, i)): entry for i, entry in enumerate(document)}
-        return _collected(named, depth, rows)
-    if not isinstance(document, dict):
-        return {}
-    if isinstance(document.get("instructions"), list):
-        return {"": document}
-    return _collected(document, depth, rows)
-
-
-def _collected(entries: dict[str, Any], depth: int, rows: bool) -> dict[str, dict[str, Any]]:
-    if depth > 1:
-        return {}
-    found: dict[str, dict[str, Any]] = {}
-    for name, entry in entries.items():
-        if isinstance(entry, dict | list):
-            for inner, raw in _raw_schedules(entry, depth + 1, rows=rows).items():
-                found[inner or name] = raw
-    return found
+            yield place, {"instructions": [_instruction(e, i) for i, e in enumerate(document) if not _is_summary(e)]}
+            return
+        entries = [(str(_name(entry, i)), entry) for i, entry in enumerate(document)]
+    elif not isinstance(document, dict):
+        return
+    elif isinstance(document.get("instructions"), list):
+        yield place, document
+        return
+    else:
+        entries = list(document.items())
+    if len(place) < _DEPTH:
+        for name, entry in entries:
+            if isinstance(entry, dict | list):
+                yield from _walk(entry, (*place, name), rows)
 
 
 def _name(entry: Any, number: int) -> Any:
@@ -92,7 +127,7 @@ def _instruction(entry: dict[str, Any], number: int) -> dict[str, Any]:
     }
 
 
-def rows_of_schedules(document: Any) -> dict[str, list[dict[str, Any]]]:
+def rows_of_schedules(document: Any, path: Path | None = None) -> dict[str, list[dict[str, Any]]]:
     """The instructions of every schedule of a document as rows: kind, contexts, duration and the sizes that the file gives.
 
     The file does not say how many flits or steps a pass streams, nor which slices read which bytes of HBM; such rows stay without price.
@@ -100,8 +135,19 @@ def rows_of_schedules(document: Any) -> dict[str, list[dict[str, Any]]]:
     """
     found = _raw_schedules(document, rows=False)
     for raw in found.values():
-        from_json(raw)  # refuses what is no schedule
-    return {name: [_row(i, _sizes(raw)) for i in raw["instructions"]] for name, raw in found.items()}
+        from_json(raw, path=path)  # refuses what is no schedule
+    return {name: _rows(raw["instructions"], _sizes(raw)) for name, raw in found.items()}
+
+
+def _rows(instructions: list[dict[str, Any]], sizes: dict[str, tuple[str, int]]) -> list[dict[str, Any]]:
+    """The instructions as rows; a sync after the staging of an index is told from the others, by the place that its index names."""
+    rows = [_row(i, sizes) for i in instructions]
+    for row in rows:
+        after = _SYNC.fullmatch(row.get("description", ""))
+        place = int(after.group(1)) if after else len(rows)
+        if place < len(rows) and instructions[place].get("tpe") == "DmaOther":
+            row["description"] += " of an index"
+    return rows
 
 
 def _sizes(raw: dict[str, Any]) -> dict[str, tuple[str, int]]:
@@ -118,18 +164,11 @@ def _row(instruction: dict[str, Any], sizes: dict[str, tuple[str, int]]) -> dict
     life = instruction["lifetime"]
     index, kind = str(instruction.get("index", "")), str(instruction.get("tpe", ""))
     text = str(instruction.get("description") or "")
-    row: dict[str, Any] = {"op": kind, "contexts": instruction.get("contexts") or [], "cycles": life["end"] - life["begin"]}
+    contexts = [context_name(c) for c in instruction.get("contexts") or []]
+    row: dict[str, Any] = {"op": kind, "contexts": contexts, "cycles": life["end"] - life["begin"]}
     reads, writes = (_tensors(instruction.get(key), sizes) for key in ("input_tensors", "output_tensors"))
     if kind == "Core":
-        row["description"] = (
-            index
-            if "(" in index
-            else ""
-            if not row["cycles"]
-            else "bind of a view"
-            if instruction.get("input_tensors")
-            else "address of a view"
-        )
+        row["description"] = index if "(" in index else _view_work(instruction) if row["cycles"] else ""
     elif kind == "DmaLoad" and not text:
         row["description"] = {_TABLE_BYTES: "lookup table", _BITMAP_BYTES: "switch configuration"}.get(_only(writes, "Sram"), "")
     elif kind == "Sub" and not text and _only(reads, "Sram") == _TABLE_BYTES:

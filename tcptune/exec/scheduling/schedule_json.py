@@ -77,10 +77,12 @@ def _list(raw: dict[str, Any], key: str, where: str) -> list[Any]:
 
 
 def _tensor_name(index: Any, tensors: dict[int, str]) -> str:
-    return tensors.get(index, f"T{index}") if isinstance(index, int) else f"T{index}"
+    number = int(index) if isinstance(index, str) and index.isdecimal() else index
+    return tensors.get(number, f"T{index}") if isinstance(number, int) else f"T{index}"
 
 
-def _context(name: Any) -> str:
+def context_name(name: Any) -> str:
+    """The name of a resource, also where a file has the viewer's name of its lane."""
     return _VIEWER_NAMES.get(str(name), str(name))
 
 
@@ -99,7 +101,7 @@ def _operation(raw: Any, place: int, tensors: dict[int, str]) -> Operation:
     if raw.get("contexts") is None:
         contexts: tuple[str, ...] = (_KIND_LANES.get(tpe, DMA),)  # as the viewer does (VIEWER-009)
     else:
-        contexts = tuple(_context(c) for c in _list(raw, "contexts", where))
+        contexts = tuple(context_name(c) for c in _list(raw, "contexts", where))
     util = raw.get("util") if isinstance(raw.get("util"), dict) else {}
     share = (
         _number(0.0 if util.get("total_util") is None else util["total_util"], f"{where}.util.total_util")
