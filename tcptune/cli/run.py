@@ -21,7 +21,9 @@ from tcptune.exec.running.fill import SEED, declared_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
 from tcptune.exec.running.oracle import Verification, has_oracle, verify
 from tcptune.exec.scheduling.impose import imposed_ranks
-from tcptune.exec.scheduling.schedule_json import read_schedule, write_schedule
+from tcptune.exec.scheduling.schedule_forms import one_schedule
+from tcptune.exec.scheduling.schedule_json import write_schedule
+from tcptune.ir.files import read_json
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import Unpriced
 
@@ -78,7 +80,7 @@ def _scheduled(checked: CheckedKernel, profile: str, order: Path | None, *, requ
         return None, reason.message
     if order is None:
         return compiled, ""
-    ranks = imposed_ranks(read_schedule(order), compiled.program)
+    ranks = imposed_ranks(one_schedule(read_json(order), checked.kernel.name, order), compiled.program)
     return compile_checked(checked, profile, ranks=ranks), ""
 
 

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tcptune.cli.output import print_document, text_console
+from tcptune.cli.output import note, print_document, text_console
 from tcptune.errors import InputError
 from tcptune.exec.kernel_file import load_checked
-from tcptune.exec.scheduling.schedule_json import read_schedule
+from tcptune.exec.scheduling.schedule_forms import one_schedule
 from tcptune.exec.validate import OperationRow, Validation, compare_with_schedule, error_summary, validate
+from tcptune.ir.files import read_json
 
 _WORST_OPERATIONS = 10
 
@@ -32,17 +33,25 @@ def command(
             raise InputError(f"{file} is no published kernel", hint="a file: tcptune validate kernel.rs --schedule schedule.json")
         found = validate(kernels or ())
     elif len(kernels or ()) == 1:
-        found = compare_with_schedule(load_checked(Path((kernels or [""])[0]), function), read_schedule(schedule))
+        checked = load_checked(Path((kernels or [""])[0]), function)
+        found = compare_with_schedule(checked, one_schedule(read_json(schedule), checked.kernel.name, schedule))
     else:
         raise InputError("--schedule takes one kernel file", hint="tcptune validate kernel.rs --schedule schedule.json")
     if json:
         print_document(document(found))
     else:
         print_tables(found)
+    if found.likeness is not None:
+        for line in found.likeness.to_lines():
+            note(f"warning: {line}")
 
 
 def document(found: Validation) -> dict[str, Any]:
-    """The validation/1 document; errors are relative (predicted over published minus one)."""
+    """The validation/1 document; errors are relative (predicted over published minus one).
+
+    With a kernel and a schedule file, ``likeness`` says whether they can be of one kernel.
+    """
+    found_likeness = {} if found.likeness is None else {"likeness": found.likeness.to_json()}
     return {
         "schema": "tcptune/validation/1",
         "kernels": {
@@ -70,6 +79,7 @@ def document(found: Validation) -> dict[str, Any]:
                 for o in _worst(found)
             ],
         },
+        **found_likeness,
     }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from tcptune.errors import InputError
 from tcptune.exec.compile import Compiled, compile_checked, compile_kernel
 from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
+from tcptune.exec.likeness import Likeness, likeness
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.scheduling.impose import imposed_ranks, match, ranks_of
 from tcptune.ir.kernels.kernel import Kernel
@@ -127,6 +128,8 @@ class Validation:
 
     kernels: tuple[KernelRow, ...]
     operations: tuple[OperationRow, ...]
+    likeness: Likeness | None = None
+    """Of a kernel and a schedule file: whether they can be of one kernel."""
 
     def _of(self, tensor_unit: bool) -> list[OperationRow]:
         return [o for o in self.operations if (o.kind in ("Main", "Sub")) == tensor_unit]
@@ -206,7 +209,8 @@ def compare_with_schedule(checked: CheckedKernel, schedule: Schedule) -> Validat
     cycles = {i.id: i.duration_cycles for i in own.instructions}
     matched = match(schedule, own.program)
     operations = [OperationRow(name, i, o.kind, o.duration_cycles, cycles[i]) for i, o in matched.items()]
-    return Validation((KernelRow(name, schedule.makespan, own.makespan, imposed.makespan),), tuple(operations))
+    row = KernelRow(name, schedule.makespan, own.makespan, imposed.makespan)
+    return Validation((row,), tuple(operations), likeness(schedule, own.program, matched))
 
 
 def validate(names: Sequence[str] = ()) -> Validation:
