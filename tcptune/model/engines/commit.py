@@ -81,8 +81,9 @@ def plan_write(buffer: Mapping, time: Mapping, packet: Mapping, dtype: DType, co
     found = derive_write(buffer, time, packet)
     found.config.check_limits(hw)
     _check_neighbours(found)
-    write_size = _write_size(found.config, packet.size, dtype, context, hw)
-    _check_strides(found.config, write_size, dtype, hw)
+    piece = _contiguous_piece(found.config, packet.size, dtype, hw)
+    _check_strides(found.config, piece, dtype, hw)
+    write_size = piece if context == "main" else hw.sub_commit_bytes * 8 // dtype.bits
     return CommitWrite(buffer, found.config, dtype, time.size, packet.size, write_size)
 
 
@@ -103,7 +104,8 @@ def check_valid_size(packet: Mapping, dtype: DType, hw: Hardware) -> None:
         )
 
 
-def _write_size(config: SequencerConfig, valid_size: int, dtype: DType, context: str, hw: Hardware) -> int:
+def _contiguous_piece(config: SequencerConfig, valid_size: int, dtype: DType, hw: Hardware) -> int:
+    """Elements of a packet that lie together in DM (COMMIT-007): main writes them at once, sub in units of 8 bytes."""
     access = gcd(valid_size, config.access_size)
     unit = hw.sub_commit_bytes * 8 // dtype.bits
     if access % unit:
@@ -115,14 +117,14 @@ def _write_size(config: SequencerConfig, valid_size: int, dtype: DType, context:
             nearest="an Element whose innermost axis is the packet's",
             also=("COMMIT-007", "COMMIT-013", "SEQ-016"),
         )
-    return access if context == "main" else unit
+    return access
 
 
-def _check_strides(config: SequencerConfig, write_size: int, dtype: DType, hw: Hardware) -> None:
-    """Strides of all loops outside one write unit are multiples of 8 bytes (COMMIT-005)."""
+def _check_strides(config: SequencerConfig, piece: int, dtype: DType, hw: Hardware) -> None:
+    """Strides of all loops outside one contiguous piece are multiples of 8 bytes (COMMIT-005); the loops inside merge to one run (SEQ-009)."""
     covered = 1
     for entry in reversed(config.entries):
-        if covered < write_size and entry.stride == covered:
+        if covered < piece and entry.stride == covered:
             covered *= entry.size
             continue
         if entry.stride * dtype.bits % (8 * hw.stream_alignment_bytes):

@@ -27,6 +27,9 @@ def trim(packet: str) -> dict[str, str]:
         ("f32", "M, K", "W", "K, M, W", {"M": 4, "K": 2, "W": 8}, "main", (8, 8, 1, 8)),
         ("bf16", "M", "N", "M, N # 16", {"M": 16, "N": 8}, "main", (8, 8, 1, 16)),
         ("i8", "M", "N", "M, N", {"M": 4, "N": 24}, "main", (24, 24, 1, 4)),
+        ("i8", "M", "K, L", "M, K, L", {"M": 4, "K": 2, "L": 12}, "main", (24, 24, 1, 4)),
+        ("i8", "M", "K, L", "M, K, L", {"M": 4, "K": 2, "L": 12}, "sub", (24, 8, 3, 12)),  # 24 bytes together, though a loop steps 12
+        ("f32", "M", "K, L", "M, K, L", {"M": 4, "K": 2, "L": 3}, "sub", (6, 2, 3, 12)),
     ],
 )
 def test_valid_and_write_size(dt, time, packet, element, sizes, context, wanted):
