@@ -35,6 +35,9 @@ STUDY_VERSION = 2
 TEMPLATE, PROVEN, EXHAUSTED, TRIALS, TIME, INTERRUPT = "template", "proven", "exhausted", "trials", "time", "interrupt"
 """Why a search ends; ``exhausted``: all of its space was tried, without a proof."""
 
+FREE_REFUSALS = 512
+"""Candidates that rules may refuse before the first legal plan without a loss of trials; it bounds a search of a space without any."""
+
 NO_LIMIT = 1 << 62
 """A makespan above every plan's, before the first plan is found; in cycles."""
 
@@ -215,9 +218,13 @@ class Search(ABC, Generic[Searched, State]):
                 self._account_outcome(Outcome.from_json(raw), entry, record.kind == TEMPLATE)
 
     def _account_outcome(self, outcome: Outcome, entry: int | None, is_template: bool) -> None:
-        """The template waits with its oracle until it is reported, so that the first good plan need not wait for it."""
+        """The template waits with its oracle until it is reported, so that the first good plan need not wait for it.
+
+        Until there is a legal plan, refusals take no trials, `FREE_REFUSALS` at most.
+        """
         state = self.state
-        state.trials += 0 if is_template else 1
+        is_free = not state.best and outcome.fate == REJECTED and state.rejected < FREE_REFUSALS
+        state.trials += 0 if is_template or is_free else 1
         if outcome.fate == REJECTED:
             self._refuse(outcome.rule)
             self._tried(outcome, entry)

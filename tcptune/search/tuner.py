@@ -26,6 +26,9 @@ from tcptune.solver.pricing import price
 ENTRIES_PER_TRIAL = 2
 """Placements that are priced at most, for each trial of the budget."""
 
+ENTRIES_FOR_A_PLAN = 512
+"""Placements that are priced whatever the budget while no legal plan is known."""
+
 CHUNK, FIRST_CHUNK = 32, 8
 """Placements that are priced before the cheapest of them is compiled; the first ones are few, for a limit that prunes those after them."""
 
@@ -100,9 +103,10 @@ class Tuner(Search[Space, _State]):
 
     def _exhausted(self) -> bool:
         """Whether no placement is left that may beat the best (or that may still be priced)."""
-        makespan = self.state.makespan
-        limit = self.space.entries if makespan is None else self.space.below(makespan)
-        return self.state.explored >= min(limit, ENTRIES_PER_TRIAL * self.options.trials)
+        makespan, budget = self.state.makespan, ENTRIES_PER_TRIAL * self.options.trials
+        if makespan is None:
+            return self.state.explored >= min(self.space.entries, max(budget, ENTRIES_FOR_A_PLAN))
+        return self.state.explored >= min(self.space.below(makespan), budget)
 
     def _proven(self) -> bool:
         """Whether every placement of the space is explored or bounded by the best, and nothing cheaper was refused."""

@@ -206,3 +206,42 @@ def test_the_space_holds_every_pair_of_cluster_and_slice_cuts_within_the_chip(te
         and all(a.padded <= max(1.5 * workload.size(a.axis), a.in_slice) for a in p)
     ]
     assert {p.axes for p in placements} == set(fits)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "element"),
+    [
+        ("dh,db->hb", {"d": 16, "h": 16, "b": 16}, "f32"),
+        ("dh,db->hb", {"d": 64, "h": 32, "b": 48}, "f32"),
+        ("abk,ck->bca", {"a": 3, "b": 16, "c": 17, "k": 3}, "bf16"),
+    ],
+)
+@pytest.mark.parametrize("trials", [1, 3])
+def test_refusals_before_the_first_legal_plan_do_not_use_up_the_trials(text, sizes, element, trials):
+    result = tune(einsum(text, sizes=sizes, dtype=element), trials=trials)
+    assert result.oracle.passed
+    assert result.default is None or result.makespan <= result.default.makespan
+    assert result.fates.scheduled <= trials + 1
+
+
+def test_a_space_without_a_legal_plan_ends_with_what_refused_it():
+    """Rows of 28 B: no part of 4 B elements that a load brings is whole words (DMA-020)."""
+    with pytest.raises(WorkError, match="no legal plan") as caught:
+        tune(einsum("dh,db->hb", d=5, h=7, b=3, dtype="f32"), trials=3)
+    assert "DMA-020" in caught.value.render()
+
+
+def test_refusals_take_trials_once_too_many_were_free(monkeypatch):
+    monkeypatch.setattr(frame, "FREE_REFUSALS", 2)
+    with pytest.raises(WorkError) as caught:
+        tune(einsum("dh,db->hb", d=16, h=16, b=16, dtype="f32"), trials=3)
+    assert "DMA-005 (5)" in caught.value.render()
+
+
+@pytest.mark.parametrize("text", ["dh,db->hb", "abk,ck->bca"])
+def test_refusals_are_counted_alike_for_any_number_of_jobs(text):
+    workload = {
+        "dh,db->hb": einsum("dh,db->hb", d=16, h=16, b=16, dtype="f32"),
+        "abk,ck->bca": einsum("abk,ck->bca", a=3, b=16, c=17, k=3),
+    }[text]
+    assert document(tune(workload, trials=5, jobs=2)) == document(tune(workload, trials=5))

@@ -105,7 +105,20 @@ def _rows(layout: Layout, time: list[Digit], element: DType) -> Digit:
             f"Time must end in {limit} neighbouring positions of {axis} for a transpose",
             got=None if last is None else last.extent,
         )
-    return last.inner(limit)
+    return _whole_rows(layout, last.inner(limit))
+
+
+def _whole_rows(layout: Layout, rows: Digit) -> Digit:
+    """`rows`, unless padding of their axis is among them: rows padded once more to a packet are no factor of a Time with other axes.
+
+    Raises:
+        RuleViolation: TRANSPOSE-017, the axis has fewer positions.
+    """
+    workload = layout.candidate.workload
+    size, others = workload.size(rows.axis), [a for a in layout.output if a != rows.axis and workload.size(a) > 1]
+    if size < rows.extent and others:
+        raise RuleViolation("TRANSPOSE-017", f"a transpose takes whole rows of {rows.axis}", expected=f"{rows.extent} positions", got=size)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -158,7 +171,7 @@ def plan_gather(layout: Layout, result: Result) -> Gather:
     if padded and positions(packet) != 1:
         raise RuleViolation("TRANSPOSE-017", "only single results are gathered by a transpose", got=positions(packet))
     time, piece = (rest, packet) if padded else _flit_of([*rest, *packet], layout.flit_elements(element))
-    rows = taken.inner(min(layout.word_elements(element), taken.extent)) if padded else None
+    rows = _whole_rows(layout, taken.inner(min(layout.word_elements(element), taken.extent))) if padded else None
     if knobs.gather == "exchange":
         moved = _exchanged(layout, time, taken.extent)
         kept = without(time, moved)
