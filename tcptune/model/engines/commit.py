@@ -121,7 +121,7 @@ def _contiguous_piece(config: SequencerConfig, valid_size: int, dtype: DType, hw
 
 
 def _check_strides(config: SequencerConfig, piece: int, dtype: DType, hw: Hardware) -> None:
-    """Strides of all loops outside one contiguous piece are multiples of 8 bytes (COMMIT-005); the loops inside merge to one run (SEQ-009)."""
+    """Strides of all loops outside one contiguous piece are multiples of 8 bytes (COMMIT-005); those inside merge to one run (SEQ-009)."""
     covered = 1
     for entry in reversed(config.entries):
         if covered < piece and entry.stride == covered:
