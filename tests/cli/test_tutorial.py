@@ -46,6 +46,18 @@ def test_the_tutorial_runs_from_end_to_end(tmp_path, monkeypatch):
     assert kinds == {"console", "text", "toml", "pycon"}
 
 
+def test_the_kernel_of_the_page_about_kernels_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kinds = []
+    for block in blocks(ROOT / "docs" / "kernels.md"):
+        kinds.append(block.kind)
+        if block.file is not None:
+            (tmp_path / block.file).write_text(block.body)
+        else:
+            run_console(block, tmp_path)
+    assert kinds == ["text", "console"]
+
+
 def test_an_update_writes_what_is_printed_and_keeps_what_is_left_out():
     shown = ["…", "│ x_dm │ 7,598 │ …", "makespan 10 cycles", "…"]
     printed = "head\n│ x_dm │  655 │ more\nmakespan 12,000 cycles\nend\n"
