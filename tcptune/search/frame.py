@@ -25,6 +25,7 @@ from tcptune.search.deadline import Deadline, TimeIsUp
 from tcptune.search.options import Options, Progress
 from tcptune.search.parallel import AnySpace, Outcome, Workers, evaluate
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
+from tcptune.search.stand_in import affordable, allowed_positions, what_ran
 from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, UNPRICED, StepRecord, Study
 
 REPORTED = 10
@@ -91,6 +92,7 @@ class Search(ABC, Generic[Searched, State]):
         self.progress = options.progress
         self.deadline = Deadline()
         self._started = 0.0
+        self._stood_in: dict[str, str] = {}  # kernel hash -> the smaller kernel that its oracle ran, in words
 
     # what a kind of search decides
 
@@ -255,9 +257,19 @@ class Search(ABC, Generic[Searched, State]):
     # oracle and result
 
     def _passes(self, candidate: Candidate, digest: str) -> bool:
+        """Whether a plan passes its oracle, or a smaller one in its place where it is too large for what an oracle may cost."""
         if digest not in self.state.verifications:
-            self.state.verifications[digest] = verify(self._compiled(candidate).checked)
+            small = affordable(candidate, allowed_positions(self.options.time_limit))
+            if small != candidate:
+                self._stood_in[digest] = what_ran(candidate, small)
+            self.state.verifications[digest] = verify(self._compiled(small).checked)
         return self.state.verifications[digest].passed
+
+    def _what_ran(self) -> str:
+        """What the oracle ran for the best plan, and for how many of the others it ran smaller ones."""
+        others = len(self._stood_in.keys() - {self.state.best})
+        best = self._stood_in.get(self.state.best, "the kernel")
+        return best + (f"; smaller kernels ran in place of {others} other plan{'s' * (others > 1)}" if others else "")
 
     def _compiled(self, candidate: Candidate, name: str = "kernel") -> Compiled:
         return compile_kernel(lower_candidate(candidate, name), self.options.profile)
@@ -328,7 +340,7 @@ class Search(ABC, Generic[Searched, State]):
             proven=proven,
             default=self._plan(default) if default else None,
             what_default=self.what_default,
-            oracle=OracleSummary.of(state.verifications.values()),
+            oracle=replace(OracleSummary.of(state.verifications.values()), what=self._what_ran()),
             fates=Fates(state.pruned, state.duplicates, state.rejected, len(state.scheduled)),
             rejections=dict(state.rejections),
             knob_worth=self._knob_worth(reported[0]),

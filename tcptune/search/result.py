@@ -34,7 +34,7 @@ class TraceRow:
 class OracleSummary:
     """The verdict of every oracle run behind the result: the best plan, the reported candidates and each best on the way.
 
-    `what` says which kernel ran for the best plan: itself, or a smaller one of the same structure.
+    `what` says which kernel ran for the best plan, itself or a smaller one of the same structure, and whether smaller ones ran for others.
     """
 
     passed: bool
