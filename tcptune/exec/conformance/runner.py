@@ -16,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from tcptune.errors import InputError, TcptuneError
-from tcptune.exec.conformance.registry import COSTS, Case, Handler, Mismatch, find_table, with_fields
+from tcptune.exec.conformance.registry import (
+    COSTS,
+    Case,
+    Handler,
+    Mismatch,
+    expect_nothing_unread,
+    find_table,
+    watched,
+)
 from tcptune.ir.files import read_json
 
 CHAPTERS = (
@@ -81,10 +89,11 @@ def run_case(raw: Any, chapter: str = "", place: int = 0) -> CaseResult:
     """
     if not isinstance(raw, dict):
         return CaseResult(f"{chapter}[{place}]", chapter, "failed", f"a case is an object, got {raw!r:.60}")
-    case: Case = with_fields(raw)
+    case = watched(raw)
     case_id = str(case.get("id", f"{chapter}[{place}]"))
     try:
         _handler(case)(case)
+        expect_nothing_unread(case)
     except Mismatch as error:
         outcome, why = "failed", str(error)
     except TcptuneError as error:

@@ -16,7 +16,7 @@ from collections.abc import Mapping as Dict
 from dataclasses import dataclass
 from typing import Any
 
-from tcptune.errors import InputError
+from tcptune.errors import InputError, RuleViolation
 
 STASH = "Stash"
 """The operand name that reads the stash (STASH-001); no register tensor can have it."""
@@ -74,6 +74,10 @@ class TagGuard:
             ((kind, value),) = raw.items()
             if kind == "group" and value in (0, 1):
                 return cls.group(value)
+            if kind == "group" and isinstance(value, int):
+                raise RuleViolation(
+                    "TAG-006", f"there is no group {value}: the group of an element is one bit", expected="0 or 1", got=value
+                )
             if kind in ("matches", "not_matches") and isinstance(value, list | tuple):
                 return cls(tuple(str(bit) for bit in value), kind == "not_matches")
         raise InputError(

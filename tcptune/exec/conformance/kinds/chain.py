@@ -65,7 +65,7 @@ def build(case: Case) -> Chain:
     operands = {name: tensor_type(raw, axes) for name, raw in case.get("operands", {}).items()}
     start = stream_type(case["start"], axes)
     ops = [op_from_json(raw, axes) for raw in case["ops"]]
-    return check_chain(start, ops, ChainEnv(case["context"], axes, operands))
+    return check_chain(start, ops, ChainEnv(case.get("context", "main"), axes, operands))
 
 
 def run(case: Case) -> None:

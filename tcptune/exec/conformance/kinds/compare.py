@@ -7,14 +7,8 @@ from collections.abc import Mapping as Dict
 from typing import Any
 
 from tcptune.errors import ParseError, RuleViolation
-from tcptune.exec.conformance.registry import Case, Mismatch
+from tcptune.exec.conformance.registry import NO_RESULT, REMARKS, Case, Mismatch
 from tcptune.model.rules import same_diagnosis
-
-VERDICT_FIELDS = ("verdict", "rule", "also_violates", "approx", "tolerance", "do_not_gate_on_total")
-"""Fields of ``expect`` that are no derived numbers."""
-
-REMARKS = ("note", "approx", "manual_says", "why")
-"""Cells of a row that are for the reader."""
 
 _PRINTED_DIGITS = 1e-4
 """Relative error of numbers that the corpus prints rounded."""
@@ -44,7 +38,7 @@ def expect_derived(case: Case, derived: Dict[str, Any], ignore: Iterable[str] = 
     tolerance = expect.get("tolerance", {})
     rel, absolute = float(tolerance.get("rel", _PRINTED_DIGITS)), float(tolerance.get("abs", 0.0))
     for name, want in expect.items():
-        if name in VERDICT_FIELDS or name in ignore:
+        if name in NO_RESULT or name in ignore:
             continue
         if name not in derived:
             raise Mismatch(f"nothing derives {name}")

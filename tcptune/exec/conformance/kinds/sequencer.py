@@ -7,7 +7,7 @@ from typing import Any
 
 from tcptune.errors import ParseError, RuleViolation
 from tcptune.exec.conformance.kinds.compare import expect_refusal
-from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal
+from tcptune.exec.conformance.registry import NO_RESULT, Case, Mismatch, expect_equal
 from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.types import DType, dtype, is_dtype
 from tcptune.model.engines.commit import CommitWrite, plan_write
@@ -42,7 +42,7 @@ def run(case: Case) -> None:
             _compare_terms(found, want)
         elif key.startswith(("read_", "write_")) and key.endswith(("_main", "_sub")):
             _compare_access(found, case, key, want)
-        elif key not in ("verdict",):
+        elif key not in NO_RESULT:
             if key not in facts:
                 raise Mismatch(f"no derived number {key!r}")
             expect_equal(key, facts[key], want)

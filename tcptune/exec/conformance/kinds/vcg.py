@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.exec.conformance.kinds.compare import expect_verdict, matches
-from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal
+from tcptune.exec.conformance.registry import NO_RESULT, Case, Mismatch, expect_equal
 from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.mappings.cells import joint_table
 from tcptune.ir.mappings.mapping import Mapping, broadcast, factors, pair
@@ -87,7 +87,7 @@ def _compare(config: ValidCountConfig, levels: Dict[str, Mapping], expect: Dict[
         expect_equal(f"index at step {step}", [at, at < only.time_thres], [index, valid])
 
 
-_COMPARED_ELSEWHERE = ("verdict", "valid_size", "index_samples", "manual_says", "row_format", "heat_map", "required_valid_size")
+_COMPARED_ELSEWHERE = (*NO_RESULT, "valid_size", "index_samples", "row_format", "heat_map", "required_valid_size")
 
 
 def _filter_fields(time_filter: TimeFilter, time: Mapping) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.conformance.kinds.compare import expect_derived, expect_rows, expect_rows_among
-from tcptune.exec.conformance.registry import Case, Mismatch, cost, expect_equal, table, table_matching
+from tcptune.exec.conformance.registry import Case, Mismatch, asked, cost, expect_equal, table, table_matching
 from tcptune.ir.kernels.ops import OPS, SwitchConfig
 from tcptune.ir.types import dtype
 from tcptune.model.engines import collect, fetch_adapter
@@ -208,7 +208,7 @@ def f8_to_bf16(case: Case) -> None:
         source = dtype(row["in"])
         value = numerics.from_bits(np.array([row["bits"]]), source)
         wide = numerics.convert(value, source, "bf16")
-        rows.append({**row, "value": float(value[0]), "bf16_bits": int(numerics.to_bits(wide, "bf16")[0])})
+        rows.append({**asked(row, "in", "bits"), "value": float(value[0]), "bf16_bits": int(numerics.to_bits(wide, "bf16")[0])})
     expect_rows(case, rows)
 
 
@@ -225,7 +225,7 @@ def fetch_cast_read_size(case: Case) -> None:
         source, target = dtype(row["in"]), dtype(row["out"])
         fits = row["read_size"] <= fetch_adapter.read_size_cap(target, RNGD)
         derived = {"read_bytes": source.bytes_of(row["read_size"]), "output_bytes": target.bytes_of(row["read_size"])}
-        rows.append({**row, **derived, "verdict": "accept" if fits else "reject", "rule": "FA-010"})
+        rows.append({**asked(row, "in", "out", "read_size"), **derived, "verdict": "accept" if fits else "reject", "rule": "FA-010"})
     expect_rows(case, rows)
 
 
@@ -237,7 +237,7 @@ def fetch_cast_read_size_cap_main(case: Case) -> None:
         sizes = [8 * b // source.bits for b in RNGD.fetch_access_bytes if 8 * b % source.bits == 0]
         largest = max(n for n in sizes if n <= fetch_adapter.read_size_cap(target, RNGD))
         derived = {"max_read_size": largest, "read_bytes": source.bytes_of(largest), "output_bytes": target.bytes_of(largest)}
-        rows.append({**row, **derived})
+        rows.append({**asked(row, "in", "out"), **derived})
     expect_rows(case, rows)
 
 
@@ -266,7 +266,7 @@ def zero_point_values(case: Case) -> None:
         source = dtype(row["in"])
         value = np.array([row["value"]], numerics.numpy_dtype(source))
         result = fetch_adapter.subtract_zero_point(value, source, row["zero_point"])
-        rows.append({**row, "out": fetch_adapter.ZERO_POINTS[source.name], "result": int(result[0])})
+        rows.append({**asked(row, "in", "value", "zero_point"), "out": fetch_adapter.ZERO_POINTS[source.name], "result": int(result[0])})
     expect_rows(case, rows)
 
 
@@ -299,12 +299,12 @@ def switch_composition(case: Case) -> None:
     """Whether TransposedBroadcast1(slice1, slice0) moves data as Transpose and then Broadcast1 with exchanged sizes (SWITCH-017)."""
     rows = []
     for row in case["rows"]:
-        sizes = {"slices": row.get("slices", RNGD.slices_per_cluster), "in_time_size": row.get("in_time_size", 1)}
+        sizes = {"slices": RNGD.slices_per_cluster, "in_time_size": 1, **asked(row, "slices", "in_time_size")}
         given, exchanged = ({"slice1": row[a], "slice0": row[b]} for a, b in (("slice1", "slice0"), ("slice0", "slice1")))
         direct = _routing({**sizes, "config": {"TransposedBroadcast1": given}})
         first, second = _routing({**sizes, "config": {"Transpose": given}}), _routing({**sizes, "config": {"Broadcast1": exchanged}})
         composed = first.sources_at(*second.route())
-        rows.append({**row, "ring_size": direct.ring_size, "equal": bool(np.array_equal(composed, direct.route()))})
+        rows.append({**sizes, **given, "ring_size": direct.ring_size, "equal": bool(np.array_equal(composed, direct.route()))})
     expect_rows(case, rows)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.conformance.kinds.compare import expect_derived, expect_rows, expect_rows_among
-from tcptune.exec.conformance.registry import Case, Mismatch, cost, expect_equal, table
+from tcptune.exec.conformance.registry import Case, Mismatch, asked, cost, expect_equal, table
 from tcptune.ir.kernels.ops import ToVrf
 from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.mappings.mapping import IDENTITY
@@ -110,7 +110,7 @@ def trf_bank_contention(case: Case) -> None:
     rows = []
     for row in case["rows"]:
         proceeds = files.store_proceeds(row["read"] == "wide", row["cache"] == "hit", row["store_bank"] != "other")
-        rows.append({**row, "store_proceeds": proceeds})
+        rows.append({**asked(row, "read", "cache", "store_bank"), "store_proceeds": proceeds})
     expect_rows(case, rows)
     expect_equal("priority", "read", case.get("priority", "read"))
 

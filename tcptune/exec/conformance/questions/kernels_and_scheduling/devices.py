@@ -321,7 +321,7 @@ def check_dimension_placement(case: Case) -> None:
 def check_topologies(case: Case) -> None:
     for row in case["rows"]:
         clusters, slices = topology(int(row["pes"]))
-        if (clusters, slices) != (row["clusters"], row["slices"]):
+        if (clusters, slices) != (row["clusters"], row["slices"]) or row.get("chips", 1) < 1:
             raise Mismatch(f"{row['pes']} PEs: got {clusters} x {slices}, expected {row['clusters']} x {row['slices']}")
 
 

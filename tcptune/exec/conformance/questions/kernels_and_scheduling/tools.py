@@ -149,6 +149,8 @@ def check_settings(case: Case) -> None:
 def check_server(case: Case) -> None:
     row = {
         "binary": tools.VIEWER_BINARY,
+        "install": f"cargo install {tools.VIEWER_BINARY}",
+        "opens_default_browser": True,
         "default_host": tools.VIEWER_HOST,
         "default_port": tools.VIEWER_PORT,
         "options": list(tools.VIEWER_OPTIONS),

@@ -146,6 +146,11 @@ def _einsum(c: step.Contraction) -> str:
     return f"{activation}, {weight} -> {result}" + "".join(f" with V = {a}" for a in long)
 
 
+def _padded_rows() -> dict[str, int]:
+    """Rows of the LM head: those of the vocabulary, those that the host pads them to, those of a tile (XFMR-011)."""
+    return {"valid_rows": A["W"], "padded_rows": A["Wp"], "tile_rows": step.TILE_ROWS}
+
+
 @table("contraction_workloads")
 def check_contractions(case: Case) -> None:
     sums = accumulator(step.ELEMENT)
@@ -168,6 +173,7 @@ def check_contractions(case: Case) -> None:
             "hbm_bound_cycles_at_1GHz": round(c.weight_bytes / bytes_per_cycle, 1),
             "accumulator": sums.name if sums else None,
             "reference_placement": _placement(c),
+            **(_padded_rows() if c.tiles > 1 else {}),
         }
         for c in step.CONTRACTIONS
     ]
@@ -199,7 +205,7 @@ def check_totals(case: Case) -> None:
     _expect_named(case, "quantity", {"HBM lower bound at 1.5 TB/s, one chunk": bound}, "value_microseconds")
 
 
-@table("vector_stages")
+@table("vector_stages", explained=True)
 def check_vector_stages(case: Case) -> None:
     """Constants and sizes of the norms, the softmax and the rotary embedding between the contractions (XFMR-008, XFMR-009)."""
     facts: dict[str, Any] = {
