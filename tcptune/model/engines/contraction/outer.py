@@ -78,12 +78,12 @@ def multipliers_per_lane(stream: DType, hw: Hardware) -> int:
     return hw.multiplier_bits_per_lane // packing_bits(stream)
 
 
-def trf_banks(read_bytes: int, hw: Hardware) -> int:
+def trf_banks(read_bytes: float, hw: Hardware) -> int:
     """Banks that one read takes (OUTER-018)."""
     return 2 if read_bytes > hw.trf_narrow_read_bytes else 1
 
 
-def require_aligned_read(read_bytes: int, base_address: int, strides: tuple[int, ...], hw: Hardware) -> None:
+def require_aligned_read(read_bytes: float, base_address: int, strides: tuple[int, ...], hw: Hardware) -> None:
     """Base address and strides of a full-width read are multiples of its width.
 
     Args:
@@ -132,7 +132,8 @@ def check(stream: StreamType, op: ContractOuter, env: ChainEnv) -> Step:
     read_size = _read_size(trf, op.packet, env.hw)
     _require_packet_broadcast(trf, op.packet, read_size)
     entries = _entries(trf, op.time, read_size)
-    read_bytes = read_size * packing_bits(trf.dtype) // 8
+    read_bits = read_size * packing_bits(trf.dtype)
+    read_bytes = read_bits / 8 if read_bits % 8 else read_bits // 8  # one element of 4 bits is half a byte
     require_aligned_read(read_bytes, 0, tuple(s * packing_bits(trf.dtype) // 8 for _, s in entries), env.hw)
     padded = _padded_broadcasts(trf, op.time, time_broadcast)
     config = OuterConfig(pack_size, flit, time_broadcast, read_size, entries, padded, trf.dtype, result_dtype)
