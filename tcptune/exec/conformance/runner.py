@@ -15,7 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tcptune.errors import InputError, TcptuneError
+from tcptune.errors import InputError, RuleViolation, TcptuneError
+from tcptune.exec.conformance.kinds.compare import expect_refusal
 from tcptune.exec.conformance.registry import (
     COSTS,
     Case,
@@ -82,6 +83,22 @@ def _handler(case: Case) -> Handler:
     return kinds[kind]
 
 
+def _answer(case: Case) -> None:
+    """Runs the case's question; a refusal that it does not judge itself is the model's answer, held against the case's verdict.
+
+    Raises:
+        Mismatch: the model and the case disagree.
+    """
+    try:
+        _handler(case)(case)
+    except RuleViolation as refusal:
+        if case.get("expect", {}).get("verdict", "accept") != "reject":
+            raise
+        expect_refusal(refusal, case["expect"])
+        return
+    expect_nothing_unread(case)
+
+
 def run_case(raw: Any, chapter: str = "", place: int = 0) -> CaseResult:
     """Runs one case; a crash of the model is a failure with its place, not an exception.
 
@@ -92,8 +109,7 @@ def run_case(raw: Any, chapter: str = "", place: int = 0) -> CaseResult:
     case = watched(raw)
     case_id = str(case.get("id", f"{chapter}[{place}]"))
     try:
-        _handler(case)(case)
-        expect_nothing_unread(case)
+        _answer(case)
     except Mismatch as error:
         outcome, why = "failed", str(error)
     except TcptuneError as error:

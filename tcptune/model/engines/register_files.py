@@ -137,7 +137,14 @@ class RowPacking:
 
 
 def row_packing(element: DType, hw: Hardware, promoted: bool = False) -> RowPacking:
-    """Elements of one flit in one row; `promoted` integers carry the extra bit of a zero point."""
+    """Elements of one flit in one row; `promoted` integers carry the extra bit of a zero point.
+
+    Raises:
+        RuleViolation: TRF-008 for a promotion of a type that has no zero point.
+    """
+    if promoted and element.name not in ZERO_POINTS:
+        legal = ", ".join(f"{source} to {target}" for source, target in ZERO_POINTS.items())
+        raise RuleViolation("TRF-008", f"only integers with a zero point are promoted on store, not {element}", expected=legal, got=element)
     stored = dtype(ZERO_POINTS[element.name]) if promoted else element
     elements = flit_elements(element, hw)
     used = elements * stored.bits
@@ -145,7 +152,15 @@ def row_packing(element: DType, hw: Hardware, promoted: bool = False) -> RowPack
 
 
 def read_bits_per_lane(banks: int, hw: Hardware) -> int:
-    """Bits of one lane's read: a row of one bank (narrow) or of both (wide) (TRF-011)."""
+    """Bits of one lane's read: a row of one bank (narrow) or of both (wide).
+
+    Raises:
+        RuleViolation: TRF-011 for another number of banks.
+    """
+    if not 1 <= banks <= hw.trf_banks_per_lane:
+        raise RuleViolation(
+            "TRF-011", "a read takes one row of one or both banks", expected=f"1 or {hw.trf_banks_per_lane} banks", got=banks
+        )
     return banks * hw.trf_row_bits
 
 
@@ -159,18 +174,27 @@ def store_proceeds(read_is_wide: bool, cache_hit: bool, same_bank: bool) -> bool
     return cache_hit or not (read_is_wide or same_bank)
 
 
-def _check_trf(stream: StreamType, op: ToTrf, hw: Hardware) -> TrfStore:
-    lanes, steps = op.lane.size, stream.time.size
+def check_lane_count(lanes: int, hw: Hardware, also: tuple[str, ...] = ()) -> None:
+    """Refuses a number of active lanes that the file does not have.
+
+    Raises:
+        RuleViolation: TRF-003.
+    """
     if lanes not in hw.legal_lane_counts:
         smaller = [n for n in hw.legal_lane_counts if n <= lanes]
         raise RuleViolation(
             "TRF-003",
-            f"the lane mapping {op.lane} has {lanes} positions",
+            f"{lanes} lanes cannot be active together",
             expected=f"one of {', '.join(map(str, hw.legal_lane_counts))}",
             got=lanes,
             nearest=f"{smaller[-1]} lanes" if smaller else None,
-            also=(*(("TRF-004",) if steps % lanes else ()), *(("MAP-033",) if lanes > hw.lanes_per_slice else ())),
+            also=(*also, *(("MAP-033",) if lanes > hw.lanes_per_slice else ())),
         )
+
+
+def _check_trf(stream: StreamType, op: ToTrf, hw: Hardware) -> TrfStore:
+    lanes, steps = op.lane.size, stream.time.size
+    check_lane_count(lanes, hw, ("TRF-004",) if steps % lanes else ())
     if steps % lanes:
         raise RuleViolation(
             "TRF-004",

@@ -63,7 +63,13 @@ class BankSpan:
 
 
 def bank_span(offset: int, length_bytes: int, hw: Hardware = RNGD) -> BankSpan:
-    """Banks touched by `length_bytes` at `offset`; `aligned` is whether both are whole bank words."""
+    """Banks touched by `length_bytes` at `offset`; `aligned` is whether both are whole bank words.
+
+    Raises:
+        RuleViolation: DM-003 where the access leaves the slice.
+    """
+    for end in (offset, offset + length_bytes - 1):
+        decode(end, hw)
     first, last = offset // hw.dm_word_bytes, (offset + length_bytes - 1) // hw.dm_word_bytes
     words = last - first + 1
     banks = tuple(sorted({word % hw.dm_banks_per_slice for word in range(first, min(last + 1, first + hw.dm_banks_per_slice))}))
@@ -81,7 +87,19 @@ class SlicePlace:
 
 
 def slice_place(slice_index: int, hw: Hardware = RNGD) -> SlicePlace:
-    """DMN, DMA engine (DMN pair) and position in the DMN of a slice of a cluster."""
+    """DMN, DMA engine (DMN pair) and position in the DMN of a slice of a cluster.
+
+    Raises:
+        RuleViolation: DM-001 if a cluster has no such slice.
+    """
+    if not 0 <= slice_index < hw.slices_per_cluster:
+        raise RuleViolation(
+            "DM-001",
+            f"a cluster has {hw.slices_per_cluster} slices",
+            expected=f"0 to {hw.slices_per_cluster - 1}",
+            got=slice_index,
+            also=("DM-005", "HW-007"),
+        )
     dmn, inside = divmod(slice_index, hw.slices_per_dmn)
     return SlicePlace(dmn, slice_index // hw.slices_per_engine, inside)
 

@@ -79,7 +79,13 @@ class BitUse:
 
 
 def bit_use(bit: int) -> BitUse:
-    """Meaning of one address bit (HBM-005)."""
+    """Meaning of one address bit.
+
+    Raises:
+        RuleViolation: HBM-005 if addresses have no such bit.
+    """
+    if bit not in _MAIN_FIELD:
+        raise RuleViolation("HBM-005", f"HBM addresses have no bit {bit}", expected=f"0 to {max(_MAIN_FIELD)}", got=bit, also=("HBM-002",))
     field, position = _MAIN_FIELD[bit]
     folded = (bit - min(_XOR_BITS)) % _CHANNEL_WIDTH if bit in _XOR_BITS else None
     return BitUse(field, position, folded, also_row=bit == SLICE_HIGH_BIT)

@@ -10,13 +10,14 @@ from collections.abc import Mapping as Dict
 from math import prod
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.ir.kernels.ops import Op, Switch
+from tcptune.ir.kernels.ops import Op, Switch, SwitchConfig
 from tcptune.ir.mappings.cells import joint_table
 from tcptune.ir.mappings.mapping import Mapping, pair
 from tcptune.ir.types import StreamType
 from tcptune.model.engines.collect import aligned_packet_bytes, flits_of_bytes
-from tcptune.model.engines.switch.bitmap import LAYOUTS, NO_SOURCE, Routing, is_new
+from tcptune.model.engines.switch.bitmap import LAYOUTS, NO_SOURCE, Routing, is_new, part_sizes
 from tcptune.model.engines.switch.custom import check_added_axes, custom_routing, overlapping_symbol
+from tcptune.model.hardware import Hardware
 from tcptune.model.stage import ChainEnv, StageCost, Step
 from tcptune.model.values import Values
 
@@ -42,6 +43,21 @@ RULE_OF = {
 """Rule under which a wrong layout of a canonical configuration is reported (SWITCH-032)."""
 
 
+def check_sub_rings(ring_size: int, slices: int) -> None:
+    """Refuses a ring that does not cut the slices into sub-rings.
+
+    Raises:
+        RuleViolation: SWITCH-029 or SWITCH-004.
+    """
+    if ring_size < 1 or ring_size & (ring_size - 1):
+        raise RuleViolation(
+            "SWITCH-029", f"the ring size {ring_size} is not a power of two", expected="a power of two", got=ring_size, also=("SWITCH-004",)
+        )
+    if slices % ring_size:
+        message = f"a ring of {ring_size} slices does not divide the {slices} slices"
+        raise RuleViolation("SWITCH-004", message, expected=f"a divisor of {slices}", got=ring_size, also=("SWITCH-003",))
+
+
 def switch_cycles(ring_size: int, in_steps: int, flits_per_packet: int) -> int:
     """Cycles of a switch: all sub-rings run in parallel (SWITCH-018)."""
     return ring_size * in_steps * flits_per_packet
@@ -55,7 +71,7 @@ def check(stream: StreamType, op: Op, env: ChainEnv) -> Step:
             slices, SWITCH-005 to SWITCH-016 for a canonical configuration, SWITCH-020 to SWITCH-033 for CustomBroadcast.
     """
     assert isinstance(op, Switch)
-    _check_sizes(op)
+    _check_sizes(op.config)
     flits = flits_of_bytes(aligned_packet_bytes(stream, env.hw), env.hw)
     if op.slice.size != stream.slice.size:
         raise RuleViolation(
@@ -88,8 +104,23 @@ def apply(values: Values, step: Step, env: ChainEnv, operands: Dict[str, Values]
     return Values(values.data[:, :, in_slice, in_step], values.defined[:, :, in_slice, in_step] & live[:, :, None])
 
 
-def _check_sizes(op: Switch) -> None:
-    kind = op.config.kind
+def canonical_routing(config: SwitchConfig, slices: int, in_steps: int, hw: Hardware) -> Routing:
+    """The routing of a canonical configuration, from its sizes alone (relation table of the Switch Engine).
+
+    Raises:
+        RuleViolation: SWITCH-034 no such configuration, SWITCH-003, SWITCH-008, SWITCH-013 or SWITCH-015 for sizes that do not split.
+    """
+    _check_sizes(config)
+    _check_split(config, slices, in_steps, hw)
+    assert config.slice1 is not None and config.slice0 is not None
+    sizes = part_sizes(config.kind, slices, in_steps, config.slice1, config.slice0, config.time0 or 1)
+    out_steps = prod(sizes[p] for p in LAYOUTS[config.kind].out_time)
+    ring = config.slice1 * config.slice0
+    return Routing(config.kind, slices, ring, in_steps, out_steps, config.slice1, config.slice0, config.time0 or 1)
+
+
+def _check_sizes(config: SwitchConfig) -> None:
+    kind = config.kind
     if kind not in CONFIGURATIONS:
         raise RuleViolation(
             "SWITCH-034",
@@ -101,7 +132,7 @@ def _check_sizes(op: Switch) -> None:
         )
     named = CONFIGURATIONS[kind]
     for name in ("slice1", "slice0", "time0", "ring_size"):
-        size = getattr(op.config, name)
+        size = getattr(config, name)
         if (size is None) != (name not in named):
             problem = f"needs the size {name!r}" if name in named else f"has no size {name!r}"
             raise InputError(f"switch configuration {kind} {problem}", hint=f"sizes of {kind}: {', '.join(named)}")
@@ -126,11 +157,8 @@ def _named_sizes(routing: Routing) -> dict[str, int]:
 
 def _canonical(stream: StreamType, op: Switch, env: ChainEnv) -> Routing:
     """Checks a canonical configuration against the layout rebuilt from its sizes (SWITCH-032)."""
-    _check_split(stream, op, env)
-    config, layout = op.config, LAYOUTS[op.config.kind]
-    assert config.slice1 is not None and config.slice0 is not None
-    ring = config.slice1 * config.slice0
-    routing = Routing(config.kind, stream.slice.size, ring, stream.time.size, op.time.size, config.slice1, config.slice0, config.time0 or 1)
+    layout = LAYOUTS[op.config.kind]
+    routing = canonical_routing(op.config, stream.slice.size, stream.time.size, env.hw)
     sizes = routing.part_sizes
     parts = {**_cut(stream.slice, layout.in_slice, sizes), **_cut(stream.time, layout.in_time, sizes)}
     time = pair(*(parts[p] for p in layout.out_time))
@@ -196,16 +224,15 @@ def _swap_sizes_differ(stream: StreamType, op: Switch) -> tuple[str, ...]:
     return ("SWITCH-014",) if entering and prod(entering) != op.config.slice1 else ()
 
 
-def _check_split(stream: StreamType, op: Switch, env: ChainEnv) -> None:
+def _check_split(config: SwitchConfig, slices: int, steps: int, hw: Hardware) -> None:
     """SWITCH-003 and the divisibility rules of the configurations with a time split (SWITCH-008, SWITCH-013, SWITCH-015)."""
-    config, slices, steps = op.config, stream.slice.size, stream.time.size
     assert config.slice1 is not None and config.slice0 is not None
     ring = config.slice1 * config.slice0
-    if config.kind == "InterTranspose" and (slices != env.hw.slices_per_cluster or slices % ring):
+    if config.kind == "InterTranspose" and (slices != hw.slices_per_cluster or slices % ring):
         raise RuleViolation(
             "SWITCH-013",
             f"slice1 = {config.slice1} and slice0 = {config.slice0} do not split {slices} slices into slice2 * slice1 * slice0 = 256",
-            expected=env.hw.slices_per_cluster,
+            expected=hw.slices_per_cluster,
             got=slices,
             also=("SWITCH-003",) if slices % ring else (),
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,17 @@ import numpy as np
 from tcptune.errors import RuleViolation
 from tcptune.exec.conformance.kinds.compare import expect_derived, expect_rows, expect_rows_among
 from tcptune.exec.conformance.registry import Case, Mismatch, asked, cost, expect_equal, table, table_matching
-from tcptune.ir.kernels.ops import OPS, SwitchConfig
-from tcptune.ir.types import dtype
+from tcptune.ir.kernels.ops import OPS, FetchCast, FetchTableLookup, FetchZeroPointSub, Op, SwitchConfig
+from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.mapping import IDENTITY
+from tcptune.ir.types import DType, StreamType, dtype
 from tcptune.model.engines import collect, fetch_adapter
 from tcptune.model.engines.switch import configurations as switch
-from tcptune.model.engines.switch.bitmap import LAYOUTS, Routing, part_sizes
+from tcptune.model.engines.switch.bitmap import LAYOUTS, Routing
 from tcptune.model.hardware import RNGD
 from tcptune.model.numerics import elements as numerics
 from tcptune.model.pipeline import ENTRY_POSITIONS, require_context
+from tcptune.model.stage import ChainEnv
 from tcptune.model.tensor_unit import CONTEXTS, ENGINES, ROUTES
 
 FLOATS_BY_LOOKUP = [(s, t) for s, targets in fetch_adapter.LOOKUPS.items() for t in targets]
@@ -142,6 +144,17 @@ def _runs_in(operation: str, context: str) -> bool:
     return True
 
 
+def _convert(source: DType, op: Op) -> None:
+    """Asks the Fetch Adapter for one conversion.
+
+    Raises:
+        RuleViolation: FA-002, FA-007, FA-008, FA-011 or FA-012.
+    """
+    axes = Axes(B=8)
+    levels = {"chip": IDENTITY, "cluster": axes.mapping("1 # 2"), "slice": axes.mapping("1 # 256"), "time": IDENTITY}
+    fetch_adapter.check(StreamType("Fetch", source, packet=axes.mapping("B"), **levels), op, ChainEnv("main", axes))
+
+
 # --- Fetch Adapter ----------------------------------------------------------------------------------------------------------------
 
 
@@ -194,6 +207,8 @@ def e2m1_paired_table(case: Case) -> None:
     rows = []
     for row in case["rows"]:
         targets = {name: dtype(name.removeprefix("out_")) for name in row if name.startswith("out_")}
+        for target in targets.values():
+            _convert(source, FetchTableLookup(target))
         outs = {name: list(fetch_adapter.paired_entry(row["key_byte"], source, target)) for name, target in targets.items()}
         rows.append({"key_byte": row["key_byte"], **outs})
     expect_rows(case, rows)
@@ -223,6 +238,7 @@ def fetch_cast_read_size(case: Case) -> None:
     rows = []
     for row in case["rows"]:
         source, target = dtype(row["in"]), dtype(row["out"])
+        _convert(source, FetchCast(target))
         fits = row["read_size"] <= fetch_adapter.read_size_cap(target, RNGD)
         derived = {"read_bytes": source.bytes_of(row["read_size"]), "output_bytes": target.bytes_of(row["read_size"])}
         rows.append({**asked(row, "in", "out", "read_size"), **derived, "verdict": "accept" if fits else "reject", "rule": "FA-010"})
@@ -234,6 +250,7 @@ def fetch_cast_read_size_cap_main(case: Case) -> None:
     rows = []
     for row in case["rows"]:
         source, target = dtype(row["in"]), dtype(row["out"])
+        _convert(source, FetchCast(target))
         sizes = [8 * b // source.bits for b in RNGD.fetch_access_bytes if 8 * b % source.bits == 0]
         largest = max(n for n in sizes if n <= fetch_adapter.read_size_cap(target, RNGD))
         derived = {"max_read_size": largest, "read_bytes": source.bytes_of(largest), "output_bytes": target.bytes_of(largest)}
@@ -264,9 +281,11 @@ def zero_point_values(case: Case) -> None:
     rows = []
     for row in case["rows"]:
         source = dtype(row["in"])
+        target = fetch_adapter.ZERO_POINTS.get(source.name, row.get("out", source.name))
+        _convert(source, FetchZeroPointSub(dtype(target), row["zero_point"]))
         value = np.array([row["value"]], numerics.numpy_dtype(source))
         result = fetch_adapter.subtract_zero_point(value, source, row["zero_point"])
-        rows.append({**asked(row, "in", "value", "zero_point"), "out": fetch_adapter.ZERO_POINTS[source.name], "result": int(result[0])})
+        rows.append({**asked(row, "in", "value", "zero_point"), "out": target, "result": int(result[0])})
     expect_rows(case, rows)
 
 
@@ -275,13 +294,8 @@ def zero_point_values(case: Case) -> None:
 
 def _routing(params: dict[str, Any]) -> Routing:
     """Routing of a canonical configuration from its sizes."""
-    config = SwitchConfig.from_json(params["config"])
-    assert config.slice1 is not None and config.slice0 is not None
-    slices, steps = int(params["slices"]), int(params["in_time_size"])
-    sizes = part_sizes(config.kind, slices, steps, config.slice1, config.slice0, config.time0 or 1)
-    out_steps = prod(sizes[p] for p in LAYOUTS[config.kind].out_time)
-    ring = config.slice1 * config.slice0
-    return Routing(config.kind, slices, ring, steps, out_steps, config.slice1, config.slice0, config.time0 or 1)
+    slices, steps = int(params.get("slices", RNGD.slices_per_cluster)), int(params["in_time_size"])
+    return switch.canonical_routing(SwitchConfig.from_json(params["config"]), slices, steps, RNGD)
 
 
 @table("switch_snoop_bitmap")
@@ -358,8 +372,9 @@ def switch_cost(case: Case) -> None:
         bits = params["packet_elements"] * numerics.packing_bits(dtype(params["dtype"]))
         flits = collect.flits_of_bytes(-(-bits // 8), RNGD)
     steps = params["in_time_size"] if "in_time_size" in params else params["time_size"]
-    ring = params["ring_size"]
-    sub_rings = Routing("Transpose", params.get("slices", RNGD.slices_per_cluster), ring, steps, steps).sub_rings
+    ring, slices = params["ring_size"], params.get("slices", RNGD.slices_per_cluster)
+    switch.check_sub_rings(ring, slices)
+    sub_rings = Routing("Transpose", slices, ring, steps, steps).sub_rings
     expect_derived(case, {"flits_per_packet": flits, "cycles": switch.switch_cycles(ring, steps, flits), "sub_rings": sub_rings})
 
 

@@ -91,6 +91,7 @@ def trf_read(case: Case) -> None:
     """Reads of one or both banks; a case gives the banks, or the bytes of an operand packet."""
     params = case["params"]
     lanes = params.get("lanes", RNGD.lanes_per_slice)
+    files.check_lane_count(lanes, RNGD)
     banks = params["banks"] if "banks" in params else trf_banks(params["read_bytes"], RNGD)
     bits = files.read_bits_per_lane(banks, RNGD)
     rates = {"bits_per_lane_per_cycle": bits, "bytes_per_slice_per_cycle": bits * lanes // 8}
