@@ -9,7 +9,7 @@ import numpy as np
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.conformance.kinds.compare import expect_rows_among
-from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal, table
+from tcptune.exec.conformance.registry import Case, Mismatch, expect_equal, table, table_matching
 from tcptune.ir.kernels.vector_operands import Comparison, TagGuard, TagMode
 from tcptune.ir.types import dtype
 from tcptune.model.engines.vector.alus import (
@@ -141,11 +141,10 @@ def _modes(
 # --- tags -------------------------------------------------------------------------------------------------------------
 
 
-_COMPARISON = re.compile(r"Comparison\(\[(.*?)\]\)")
-_TEST = re.compile(r"(\w+)(?:\(([^)]*)\))?")
+_TEST = re.compile(r"\b(Equal|LessUnsigned|GreaterUnsigned|Less|Greater|True|False)\b(?:\(([^)]*)\))?")
 
 
-@table("tag_comparison")
+@table_matching(r"tag_comparison(_\w+)?")
 def tag_comparison(case: Case) -> None:
     """Tags by the four tests of the case; the element type is that of the numbers in its rows."""
     written = _tests_of(case)
@@ -163,15 +162,28 @@ def _element_type(numbers: list[Any]) -> str:
 
 
 def _tests_of(case: Case) -> list[list[Any]]:
-    """The tests as a field of the case lists them, or as its text writes them: ``Comparison([Less(0), True, ...])``."""
-    for holder in (case, case.get("mode"), case.get("params")):
-        for key in ("Comparison", "comparison", "comparisons", "tests"):
-            if isinstance(holder, dict) and isinstance(holder.get(key), list):
-                return [entry if isinstance(entry, list) else [entry] for entry in holder[key]]
-    written = _COMPARISON.search(case.get("note", ""))
-    if written is None:
-        raise Mismatch("the case names no tests")
-    return [[test, boundary] if boundary else [test] for test, boundary in _TEST.findall(written.group(1))]
+    """The tests of the first field of the case that has four: a list, maybe in an object, or text (``[Less(0), True, ...]``)."""
+    for name, value in case.items():
+        found = _tests_in(value) if name not in ("id", "rows", "expect") else []
+        if len(found) == _TAG_TESTS:
+            return found
+    raise Mismatch("the case names no four tests")
+
+
+_TAG_TESTS = 4
+"""Tests of a tag, one a bit (TAG-003)."""
+
+
+def _tests_in(value: Any) -> list[list[Any]]:
+    if isinstance(value, dict):
+        return [test for inner in value.values() for test in _tests_in(inner)]
+    if isinstance(value, str):
+        return [[test, boundary] if boundary else [test] for test, boundary in _TEST.findall(value)]
+    if not isinstance(value, list):
+        return []
+    if value and isinstance(value[0], str) and _TEST.fullmatch(value[0]) and all(isinstance(v, int | float) for v in value[1:]):
+        return [value] if len(value) > 1 else _tests_in(value[0])
+    return [test for inner in value for test in _tests_in(inner)]
 
 
 @table("compare_semantics")
