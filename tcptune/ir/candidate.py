@@ -84,7 +84,8 @@ class Tiles:
     """The loops around a body that does one tile.
 
     An axis may have several loops; their iterations count its tiles, the outermost loop first. An operand stays resident across every loop
-    inside of the last one that cuts one of its axes; so the order of the loops decides what is loaded how often.
+    inside of the last one that cuts one of its axes; so the order of the loops decides what is loaded how often. Loops over summed axes are
+    the innermost ones: the partial sums of one tile of the result wait in data memory and are added behind them.
 
     Attributes:
         loops: outermost first; counts of at least 2.
@@ -131,6 +132,11 @@ class Tiles:
         """How often a step inside of the first `depth` loops runs."""
         return math.prod(loop.count for loop in self.loops[:depth])
 
+    def parts(self, output: Iterable[str]) -> int:
+        """Tiles of summed axes, those that the result lacks: each leaves a partial sum of every result."""
+        held = set(output)
+        return math.prod(loop.count for loop in self.loops if loop.axis not in held)
+
     def body_workload(self, workload: Workload) -> Workload:
         """What one tile computes."""
         lengths = dict(self.lengths)
@@ -168,6 +174,7 @@ class Candidate:
         placement, knobs: of one pass, which does one tile.
         tiles: the loops around it; without any the pass does all of the workload.
         whole: of a body alone (`body`), the workload of which its own is one tile.
+        parts: of a body alone, the passes whose results are added: tiles of summed axes.
     """
 
     workload: Workload
@@ -175,11 +182,13 @@ class Candidate:
     knobs: Knobs
     tiles: Tiles = Tiles()
     whole: Workload | None = None
+    parts: int = 1
 
     @property
     def body(self) -> Candidate:
         """The pass inside of the loops, as a candidate for the workload of one tile."""
-        return Candidate(self.tiles.body_workload(self.workload), self.placement, self.knobs, whole=self.workload)
+        parts = self.tiles.parts(self.workload.output)
+        return Candidate(self.tiles.body_workload(self.workload), self.placement, self.knobs, whole=self.workload, parts=parts)
 
     def with_fewer_tiles(self, most: Dict[str, int]) -> Candidate:
         """The same body and order of loops over a smaller workload: at most so many tiles along each axis.

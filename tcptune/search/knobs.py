@@ -15,6 +15,7 @@ from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
 from tcptune.ir.workload import K, Workload
 from tcptune.model.hardware import RNGD
+from tcptune.solver.copy_passes import copy_holds_dma
 from tcptune.solver.epilogue_pricing import EpiloguePart, epilogue_parts
 from tcptune.solver.pricing import (
     FixedCosts,
@@ -113,7 +114,7 @@ _NO_FLOOR = Floor()
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """A priced way of one operand to its slices; `staging` is 0 for the streamed one."""
+    """A priced way of one operand to its slices; `staging` is 0 for the streamed one, `holds_dma` whether no DMA runs beside its copy."""
 
     ring: int
     spread: str
@@ -122,6 +123,7 @@ class _Route:
     staging: int
     context: str = "sub"
     copies: int = 1
+    holds_dma: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed:
         return None
     return Terms(
         fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync, a.context == "main",
-        finish.exchange, finish.addition, epilogue,
+        finish.exchange, finish.addition, epilogue, (a.holds_dma, b.holds_dma),
     )  # fmt: skip
 
 
@@ -221,7 +223,21 @@ def _pairs(stationary: list[_Route], streams: list[_Route], floor: Floor) -> lis
 
 
 def _front(a: _Route, b: _Route, floor: Floor) -> int:
-    terms = Terms(0, a.load, b.load, a.copy, b.copy, a.staging, 0, 0, 0, 0, a.context == "main", epilogue=floor.fused)
+    terms = Terms(
+        0,
+        a.load,
+        b.load,
+        a.copy,
+        b.copy,
+        a.staging,
+        0,
+        0,
+        0,
+        0,
+        a.context == "main",
+        epilogue=floor.fused,
+        copies_hold_dma=(a.holds_dma, b.holds_dma),
+    )
     return terms.computed + floor.behind
 
 
@@ -249,10 +265,12 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
     found: list[tuple[int, _Route]] = []
     for floor, place, trial in sorted(floors, key=lambda entry: entry[:2]):
         try:
-            copy = relayout_cycles(trial, index, fixed)
+            copy, holds = relayout_cycles(trial, index, fixed), copy_holds_dma(trial, index)
             stagings = _stagings(trial, fixed) if staged else [(0, "sub")]
             alike = ("sub",) if not base.workload.epilogue else ()
-            if staged and all(any(_costs_no_more(r, floor, copy, s, (c, *alike)) for _, r in found) for s, c in stagings):
+            if staged and all(
+                any((holds or not r.holds_dma) and _costs_no_more(r, floor, copy, s, (c, *alike)) for _, r in found) for s, c in stagings
+            ):
                 continue
             load = load_cycles(trial, index, profile)
         except RuleViolation:
@@ -260,7 +278,7 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
         ring, spread, copies = (getattr(trial.candidate.knobs, name)[index] for name in ("rings", "spread", "copies"))
         for staging, context in stagings:
             if max(load + other_load, load + copy + (staging if staged else 0)) < allowed:
-                found.append((place, _Route(ring, spread, load, copy, staging, context, copies)))
+                found.append((place, _Route(ring, spread, load, copy, staging, context, copies, holds)))
     return [route for _, route in sorted(found, key=lambda entry: entry[0])]
 
 
@@ -295,7 +313,7 @@ def _finishes(base: Candidate, fixed: FixedCosts, profile: str, allowed: float =
             for transpose, (gather, ring) in itertools.product((False, True), gathers):
                 chosen = {**summed.settings, "transpose": transpose, "gather": gather, "gather_ring": ring}
                 trial = Layout(_with(base, chosen))
-                if transpose and has_partials(trial):
+                if transpose and (has_partials(trial) or base.parts > 1):
                     continue
                 try:
                     switched = gather_cycles(trial, fixed)

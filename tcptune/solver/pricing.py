@@ -14,6 +14,7 @@ from tcptune.exec.lowering.partial_sums import TERM, Summation, exchange_levels,
 from tcptune.exec.lowering.passes import contraction_result, folded, outer_time, stream_time
 from tcptune.exec.lowering.result import plan_gather, stored_digits, stored_texts
 from tcptune.exec.lowering.routes import COPY, piece_bytes
+from tcptune.exec.lowering.tile_sums import plan_tile_sum
 from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions
 from tcptune.ir.types import DType, TensorType
@@ -248,21 +249,27 @@ def slots(layout: Layout) -> tuple[int, int]:
 
 
 def summation_cycles(layout: Layout, fixed: FixedCosts, profile: str) -> tuple[int, int]:
-    """Cycles of the DMA that brings partial sums together, and of the pass that adds them; 0 where no pass of its own does.
+    """Cycles of the DMA that brings partial sums together, and of the passes that add them; 0 where no pass of its own does.
 
-    VT-030; VT-005, with a ring VT-011. The Intra-Slice Reducer takes four elements a step, so that a whole flit takes two.
+    Those of tiles are added first, in a pass that needs no DMA.
 
     Raises:
         RuleViolation: the knobs do not fit the placement.
     """
+    of_tiles = _addition_cycles(plan_tile_sum(layout), fixed) if layout.candidate.parts > 1 else 0
     if not has_partials(layout):
-        return 0, 0
+        return 0, of_tiles
     plan = plan_summation(layout)
+    return _exchange_cycles(layout, plan, profile), of_tiles + _addition_cycles(plan, fixed)
+
+
+def _addition_cycles(plan: Summation, fixed: FixedCosts) -> int:
+    """VT-005, with a ring VT-011. The Intra-Slice Reducer takes four elements a step, so that a whole flit takes two."""
     flits, fetched = positions(plan.out_time), positions(plan.in_time)
     narrow = RNGD.vector_ways[1]
     steps = flits if plan.is_pair else flits * -(-positions(plan.packet) // narrow)
     wait = fixed.whole_ring * (plan.ring == RNGD.slices_per_cluster)
-    return _exchange_cycles(layout, plan, profile), fixed.vector_pass + max(steps, fetched, plan.ring * fetched) + wait
+    return fixed.vector_pass + max(steps, fetched, plan.ring * fetched) + wait
 
 
 def _exchange_cycles(layout: Layout, plan: Summation, profile: str) -> int:

@@ -37,7 +37,9 @@ def transfers_of(workload: Workload, tiles: Tiles, timing: DmaTiming) -> float:
     cycles = 0.0
     for axes in workload.inputs:
         cycles += tiles.runs(tiles.depth(axes)) * transfer_floor(body.bytes_of(axes, body.dtype), timing, store=False)
-    return cycles + tiles.tiles * transfer_floor(body.bytes_of(body.output, body.out_dtype), timing, store=True)
+    return cycles + tiles.runs(tiles.depth(workload.output)) * transfer_floor(
+        body.bytes_of(body.output, body.out_dtype), timing, store=True
+    )
 
 
 def tiles_bound(workload: Workload, tiles: Tiles, fixed: FixedCosts, profile: str) -> int:

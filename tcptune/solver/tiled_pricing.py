@@ -21,12 +21,14 @@ class Nest:
     Attributes:
         tiles: the loops.
         stationary, stream: loops around the load (and staging) of either operand.
+        result: loops around the store of a result, and the addition of its partial sums; inner ones are over summed axes.
         overlaps: whether data memory holds two tiles at once, so that a load need not wait for the pass before it.
     """
 
     tiles: Tiles
     stationary: int
     stream: int
+    result: int
     overlaps: bool = True
 
     @property
@@ -47,6 +49,10 @@ def nest_cycles(nest: Nest, terms: Terms, profile: str) -> int:
             total += runs * (terms.load_stationary + terms.relayout_stationary + terms.staging)
         if nest.stream == depth:
             total += runs * (terms.load_stream + terms.relayout_stream)
+    behind = terms.addition + terms.exchange + sum(part.cycles for part in terms.epilogue) + terms.gather + terms.store
+    if nest.result < kept:  # behind kept loops that add up
+        total += nest.tiles.runs(nest.result) * behind
+        terms = replace(terms, addition=0, exchange=0, epilogue=(), gather=0, store=0)
     inside = replace(
         terms,
         load_stationary=terms.load_stationary if nest.stationary >= kept else 0,
@@ -72,13 +78,15 @@ def _unit_cycles(nest: Nest, terms: Terms) -> int:
     loads_x = max(1, nest.tiles.runs(nest.stream) // units)
     loads = loads_w * terms.load_stationary + loads_x * terms.load_stream
     staging = loads_w * terms.staging
-    passes = terms.contraction + terms.addition + sum(part.cycles for part in terms.epilogue) + terms.gather
-    main, stores = count * passes, count * (terms.exchange + terms.store)
+    results = max(1, nest.tiles.runs(nest.result) // units)
+    finish = terms.addition + sum(part.cycles for part in terms.epilogue) + terms.gather
+    passes = terms.contraction + finish
+    main, stores = count * terms.contraction + results * finish, results * (terms.exchange + terms.store)
     copies = (loads_w - 1) * terms.relayout_stationary + (loads_x - 1) * terms.relayout_stream  # beside those before the first tile
     end = passes + terms.exchange + terms.store
     first = terms.front + main + copies + terms.exchange + terms.store
     if not nest.overlaps:
-        return first + (loads - terms.load_stationary - terms.load_stream) + (staging - terms.staging) + stores - stores // count
+        return first + (loads - terms.load_stationary - terms.load_stream) + (staging - terms.staging) + stores - stores // results
     if terms.staging_on_main:
         return max(loads + stores, first + staging - terms.staging, loads + end)
     return max(loads + stores, first, loads + end, terms.load_stationary + staging + end)

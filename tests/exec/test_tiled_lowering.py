@@ -8,8 +8,9 @@ from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.exec.lowering.tiled import cuttable
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.oracle import verify
-from tcptune.ir.candidate import Candidate, TileLoop, Tiles
+from tcptune.ir.candidate import Candidate, Knobs, TileLoop, Tiles
 from tcptune.ir.kernels.kernel import Kernel
+from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.space import Space
 
@@ -46,6 +47,16 @@ CASES = {
         {"v": 1, "j": 32},
     ),
     "a result in another order": (einsum("ik,kj->ji", i=64, j=128, k=64, dtype="i8"), [("i", 2, True), ("j", 2, True)], {"i": 32, "j": 64}),
+    "two partial sums": (einsum("ik,jk->ij", i=16, j=32, k=256), [("k", 2, True)], {"k": 128}),
+    "partial sums of integers": (einsum("ik,kj->ij", i=16, j=32, k=256, dtype="i8"), [("k", 4, True)], {"k": 64}),
+    "partial sums in kept loops": (
+        einsum("ik,jk->ij", i=32, j=32, k=512),
+        [("i", 2, False), ("k", 2, False), ("k", 4, True)],
+        {"i": 16, "k": 64},
+    ),
+    "two summed axes": (einsum("ikl,jkl->ij", i=16, j=16, k=6, l=64), [("k", 3, True), ("l", 2, True)], {"k": 2, "l": 32}),
+    "a sum to one number": (einsum("i,i->", i=4096), [("i", 4, True)], {"i": 1024}),
+    "sums in a batch": (einsum("vik,vjk->vij", v=2, i=16, j=16, k=256), [("v", 2, True), ("k", 4, True)], {"v": 1, "k": 64}),
     "rows that the host pads": (einsum("ik,jk->ij", i=128, j=64, k=30), [("i", 4, False)], {"i": 32}),
 }
 
@@ -81,6 +92,47 @@ def test_a_kept_loop_takes_as_many_instructions_for_any_number_of_tiles():
     assert many.makespan > few.makespan
 
 
-def test_axes_of_sums_and_padded_rows_are_not_cut():
-    assert [axis for axis in "ijk" if cuttable(einsum("ik,kj->ij", i=64, j=64, k=64), axis)] == ["i", "j"]
-    assert [axis for axis in "ijk" if cuttable(einsum("ik,kj->ij", i=64, j=63, k=64), axis)] == ["i"]
+def test_padded_rows_and_axes_of_sums_before_an_epilogue_are_not_cut():
+    assert [axis for axis in "ijk" if cuttable(einsum("ik,kj->ij", i=64, j=64, k=64), axis)] == ["i", "j", "k"]
+    assert [axis for axis in "ijk" if cuttable(einsum("ik,kj->ij", i=64, j=64, k=64, epilogue="relu"), axis)] == ["i", "j"]
+    assert [axis for axis in "ijk" if cuttable(einsum("ik,kj->ij", i=64, j=63, k=63), axis)] == ["i"]
+
+
+SUMS = ["reducer", "gather", "exchange", "transfer"]
+
+
+@pytest.mark.parametrize(("slice_sum", "cluster"), [*((way, 1) for way in SUMS), ("transfer", 2), ("gather", 2)])
+def test_sums_of_tiles_are_added_over_slices_and_clusters_in_every_way(slice_sum, cluster):
+    workload, tiles = einsum("ik,jk->ij", i=16, j=64, k=4096), Tiles((TileLoop("k", 4),), (("k", 1024),))
+    placement = Placement(
+        (
+            AxisPlacement("i", 1, 1, time=16),
+            AxisPlacement("k", cluster, 16, time=1024 // (cluster * 16 * 32), packet=32),
+            AxisPlacement("j", 1, 8, lane=8),
+        )
+    )
+    knobs = Knobs(slice_order=("_", "j", "k"), slice_sum=slice_sum)
+    kernel = lower_candidate(Candidate(workload, placement, knobs, tiles))
+    verify(compile_kernel(kernel).checked, seeds=(0,), patterns=()).require()
+
+
+def test_every_tile_has_one_pass_and_their_sums_one_more_that_rounds_once():
+    candidate = tiled(einsum("ik,jk->ij", i=16, j=32, k=256), [("k", 4, True)], k=64)
+    instructions = compiled(candidate).instructions
+    kernel = lower_candidate(candidate)
+    assert sum(1 for i in instructions if i.id.split(".")[0] == "w") == 4
+    assert kernel.to_text().count("cast(dtype=bf16") == 1
+    assert "parts = new_dm(dtype=f32" in kernel.to_text()
+
+
+def test_sums_of_integers_that_may_leave_i32_are_refused_unless_two_are_added_as_a_pair():
+    # 2^18 products of i8, each up to 2^14: 2^32
+    def candidate(count: int) -> Candidate:
+        placement = Placement((AxisPlacement("k", 1, 256, time=(1 << 18) // (count * 256 * 64), packet=64),))
+        tiles = Tiles((TileLoop("k", count),), (("k", (1 << 18) // count),))
+        return Candidate(einsum("k,k->", k=1 << 18, dtype="i8"), placement, Knobs(slice_order=("k",)), tiles)
+
+    with pytest.raises(RuleViolation, match="saturate") as refused:
+        lower_candidate(candidate(4))
+    assert refused.value.rule == "ISR-003"
+    check_kernel(lower_candidate(candidate(2)))

@@ -16,6 +16,7 @@ from tcptune.exec.lowering.layout import Layout
 from tcptune.exec.lowering.partial_sums import accumulating, has_partials, summation_steps
 from tcptune.exec.lowering.passes import contraction_ops, contraction_result, folded
 from tcptune.exec.lowering.result import padded_packet, write_width
+from tcptune.exec.lowering.tile_sums import tile_sum_steps
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType, dtype
 from tcptune.ir.workload import EpilogueOp, Workload
@@ -53,8 +54,12 @@ def result_steps(layout: Layout, stream_dm: str) -> Steps:
     """The pass that contracts, with or without the first part of the epilogue, and those that complete it; the result is named ``r``."""
     workload = layout.candidate.workload
     if has_partials(layout):
-        partials = {"let": "p", "context": "main", "begin": stream_dm, "ops": contraction_ops(accumulating(layout))}
-        return [partials, *summation_steps(layout, "p", "r")]
+        sums = summation_steps(layout, "p", "r")
+        if layout.candidate.parts > 1:
+            return [*tile_sum_steps(layout, stream_dm, "p", is_whole=False), *sums]
+        return [{"let": "p", "context": "main", "begin": stream_dm, "ops": contraction_ops(accumulating(layout))}, *sums]
+    if layout.candidate.parts > 1:
+        return tile_sum_steps(layout, stream_dm, "r", is_whole=True)
     passes = plan_epilogue(named(workload), layout.accumulator)
     inside = passes[:1] if workload.fuse else ()
     after = passes[len(inside) :]

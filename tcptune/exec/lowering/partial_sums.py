@@ -48,6 +48,7 @@ class Summation:
         in_time, out_time: Time of the fetch, and after the switch.
         config: switch configuration, or None without a ring.
         result: the result that the summing pass commits.
+        axis: name of the axis of the terms.
     """
 
     held: Result
@@ -62,6 +63,7 @@ class Summation:
     out_time: tuple[Digit, ...]
     config: dict[str, dict[str, int]] | None
     result: Result
+    axis: str = TERM
 
     @property
     def ring(self) -> int:
@@ -126,7 +128,7 @@ def _planned(layout: Layout) -> Summation:
     result = Result(time, tuple(packet), write_width(layout, positions(packet), element), target, clusters, away=(*scattered, *sent))
     count = positions((*across, *over))
     if count != PAIR:
-        _check_no_saturation(layout)
+        check_no_saturation(layout)
     return Summation(held, count, moved, clusters, slices, tuple(rest), tuple(packet), width, in_time, out_time, config, result)
 
 
@@ -142,13 +144,13 @@ def _named(layout: Layout, held: Result) -> Result:
     return replace(held, clusters=clusters, slices=tuple(merged(named.get(d, d) for d in held.slices)))
 
 
-def _check_no_saturation(layout: Layout) -> None:
+def check_no_saturation(layout: Layout) -> None:
     """Raises:
     RuleViolation: ISR-003 if sums of integers may leave the range in which saturating and wrapping additions agree.
     """
     if layout.dtype.is_float:
         return
-    w = layout.candidate.workload
+    w = layout.candidate.whole or layout.candidate.workload
     largest = prod(w.size(a) for a, role in layout.roles.items() if role == K) << 2 * (layout.dtype.bits - 1)
     limit = 1 << (layout.accumulator.bits - 1)
     if largest >= limit:
@@ -239,11 +241,11 @@ def summation_steps(layout: Layout, source: str, target: str) -> Steps:
         levels = {"cluster": cluster, "slice": slices, "element": element}
         steps.append({"let": f"{target}_terms", "op": "to_dm", "from": source, **levels})
         source = f"{target}_terms"
-    return [*steps, {"let": target, "context": "main", "begin": source, "ops": _pass_ops(layout, plan, texts)}]
+    return [*steps, {"let": target, "context": "main", "begin": source, "ops": addition_ops(layout, plan, texts)}]
 
 
-def _pass_ops(layout: Layout, plan: Summation, texts: dict[str, AxisText]) -> Steps:
-    """Fetch, ring, addition, commit."""
+def addition_ops(layout: Layout, plan: Summation, texts: dict[str, AxisText]) -> Steps:
+    """The summing pass: fetch, ring, addition, commit."""
     wide, _ = layout.hw.vector_ways
     before, after = expression(plan.in_time, texts), expression(plan.out_time, texts)
     flit = padded_packet(list(plan.packet), wide, texts)
@@ -252,7 +254,7 @@ def _pass_ops(layout: Layout, plan: Summation, texts: dict[str, AxisText]) -> St
         ops.append({"op": "switch", "slice": expression(plan.result.slices, texts), "time": after, "config": plan.config})
     ops += [{"op": "collect", "time": after, "packet": flit}, {"op": "vector_init"}]
     if plan.is_pair:
-        ops.append({"op": "vector_intra_slice_unzip", "axis": TERM.upper(), "time": expression(plan.result.time, texts)})
+        ops.append({"op": "vector_intra_slice_unzip", "axis": plan.axis.upper(), "time": expression(plan.result.time, texts)})
         ops.append({"op": "vector_clip_zip", "fn": "Add" if layout.accumulator.is_float else "AddFxp"})
     else:
         ops += _fold_ops(layout, plan, flit, texts)
@@ -262,7 +264,7 @@ def _pass_ops(layout: Layout, plan: Summation, texts: dict[str, AxisText]) -> St
 def _fold_ops(layout: Layout, plan: Summation, flit: str, texts: dict[str, AxisText]) -> Steps:
     """The Intra-Slice Reducer over the summed digits of Time, lane by lane, four lanes at a time."""
     _, narrow = layout.hw.vector_ways
-    fold = {"op": "vector_intra_slice_reduce", "axis": TERM.upper(), "fn": REDUCTIONS[layout.accumulator.is_float]}
+    fold = {"op": "vector_intra_slice_reduce", "axis": plan.axis.upper(), "fn": REDUCTIONS[layout.accumulator.is_float]}
     kept = expression(plan.result.time, texts)
     ops: Steps = [{"op": "vector_intra_slice_tag", "mode": "Zero"}]
     if positions(plan.packet) <= narrow:

@@ -15,6 +15,7 @@ from tcptune.exec.lowering.fused_epilogue import named
 from tcptune.exec.lowering.layout import Layout, hbm_element, tile_symbol
 from tcptune.exec.lowering.lower import INPUT_NAMES, kernel_inputs, oracle_text, pass_steps, tolerance
 from tcptune.exec.lowering.partial_sums import extra_axes
+from tcptune.exec.lowering.tile_sums import PART, PARTS
 from tcptune.ir.candidate import Candidate, Tiles
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.types import DType
@@ -40,6 +41,7 @@ def lower_tiled(candidate: Candidate, name: str = "kernel") -> Kernel:
         nest.view(tensor, axes, READ_HOLES)
     for step in body:
         nest.add(step)
+    parts = {PART.upper(): candidate.body.parts} if candidate.body.parts > 1 else {}
     result = {"let": "out", "op": "new_hbm", "dtype": workload.out_dtype.name, "chip": "1", "element": nest.whole("out")}
     nest.levels[0].insert(0, result)
     nest.depth["out"] = 0
@@ -48,7 +50,7 @@ def lower_tiled(candidate: Candidate, name: str = "kernel") -> Kernel:
     return Kernel.from_json(
         {
             "name": name,
-            "axes": {axis.upper(): size for axis, size in workload.sizes} | extra_axes(Layout(candidate.body)),
+            "axes": {axis.upper(): size for axis, size in workload.sizes} | extra_axes(Layout(candidate.body)) | parts,
             "chips": 1,
             "inputs": kernel_inputs(workload),
             "steps": nest.steps(),
@@ -67,8 +69,11 @@ def operand_axes(workload: Workload) -> dict[str, tuple[str, ...]]:
 
 
 def cuttable(workload: Workload, axis: str) -> bool:
-    """Whether tiles may cut an axis: not a summed one, nor one whose rows the host pads in some tensor (MAP-023: it is no factor there)."""
-    if axis not in workload.output:
+    """Whether tiles may cut an axis: not one whose rows the host pads in some tensor (MAP-023: it is no factor there).
+
+    Nor a summed one before an epilogue, which follows a whole sum.
+    """
+    if axis not in workload.output and workload.epilogue:
         return False
     tensors: list[tuple[tuple[str, ...], DType]] = [(axes, workload.dtype) for axes in operand_axes(workload).values()]
     tensors.append((workload.output, workload.out_dtype))
@@ -82,6 +87,8 @@ class _Nest:
         self.workload = workload
         self.tiles = tiles
         self.levels: list[Steps] = [[] for _ in range(len(tiles.loops) + 1)]
+        self.behind: list[Steps] = [[] for _ in range(len(tiles.loops) + 1)]
+        self.summed: set[str] = {PARTS}
         self.depth: dict[str, int] = dict.fromkeys(operand_axes(workload), 0)
         self.views: dict[str, str] = {}
 
@@ -129,10 +136,17 @@ class _Nest:
 
     def start(self, axis: str) -> str:
         """First coordinate of the current tile along an axis, in the variables of its loops."""
-        pitch = self.tiles.pitch(axis, self.workload.size(axis))
+        return self._counted((axis,), self.tiles.pitch(axis, self.workload.size(axis)))
+
+    def part(self) -> str:
+        """Number of the current tile among those whose partial sums are added."""
+        return self._counted(tuple(axis for axis in self.tiles.axes if axis not in self.workload.output), 1)
+
+    def _counted(self, axes: tuple[str, ...], pitch: int) -> str:
+        """The loops over some axes as one count, times `pitch`."""
         terms = []
         for n, loop in reversed(list(enumerate(self.tiles.loops))):
-            if loop.axis == axis:
+            if loop.axis in axes:
                 terms.append(f"{pitch} * {self.variable(n)}")
                 pitch *= loop.count
         return " + ".join(reversed(terms))
@@ -144,21 +158,36 @@ class _Nest:
         return f"{axis}_tile" + (str(before + 1) if before else "")
 
     def add(self, step: dict[str, Any]) -> None:
-        """Puts a step inside of the loops on which anything that it reads depends."""
+        """Puts a step inside of the loops on which anything that it reads depends; behind the inner ones if it reads their sum."""
         step = dict(step)
         if step.get("from") in self.views:
             step["from"] = self.views[step["from"]]
-        depth = max((self.depth[name] for name in _texts(step) if name in self.depth), default=0)
+        if step.get("let") == PARTS:
+            self.depth[PARTS] = self.tiles.depth(self.workload.output)
+            self.levels[self.depth[PARTS]].append(step)
+            return
+        read = set(_texts(step))
+        depth = max((self.depth[name] for name in read if name in self.depth), default=0)
         if "let" in step:
             self.depth[step["let"]] = depth
-        self.levels[depth].append(step)
+        elif step.get("ops", [{}])[-1].get("into") == PARTS:
+            *ops, commit = step["ops"]
+            step["ops"] = [*ops, {**commit, "tile": {**commit["tile"], "start": self.part()}}]
+            self.levels[-1].append(step)
+            return
+        if read & self.summed:
+            self.summed |= {step["let"]} if "let" in step else set()
+            self.behind[depth].append(step)
+        else:
+            self.levels[depth].append(step)
 
     def steps(self) -> Steps:
-        """The nest: a loop follows the steps beside it, none of which reads what it makes."""
+        """The nest: a loop follows the steps beside it, none of which reads what it makes, and goes before those that read its sum."""
         inner = self.levels[-1]
         for n in reversed(range(len(self.tiles.loops))):
             loop = self.tiles.loops[n]
-            inner = [*self.levels[n], {"for": self.variable(n), "count": loop.count, "unroll": loop.unroll, "body": inner}]
+            nested = {"for": self.variable(n), "count": loop.count, "unroll": loop.unroll, "body": inner}
+            inner = [*self.levels[n], nested, *self.behind[n]]
         return inner
 
 

@@ -14,6 +14,7 @@ from tcptune.exec.lowering.fused_epilogue import operand_dtype
 from tcptune.exec.lowering.tiled import operand_axes
 from tcptune.ir.candidate import Candidate, Knobs, Tiles
 from tcptune.ir.placement import Placement
+from tcptune.ir.types import dtype
 from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.kernels import kernel_timing
@@ -35,6 +36,9 @@ BODIES = 16
 
 ORDERS = 6
 """Slice orders of a placement that are priced, those that the Inter-Slice Reducer takes first."""
+
+ACCUMULATOR_BYTES = dtype("f32").bits // 8
+"""Bytes of a partial sum, f32 or i32."""
 
 FAR = 8
 """Bodies that cost more than so many times the estimate of their placement are not looked for."""
@@ -134,7 +138,7 @@ class TiledSpace:
         """The cheapest setting of the knobs of one placement."""
         depths = [tiles.depth(axes) for axes in self.workload.inputs]
         stationary = placed.start.stationary
-        nest = Nest(tiles, depths[stationary], depths[1 - stationary], placed.overlaps)
+        nest = Nest(tiles, depths[stationary], depths[1 - stationary], tiles.depth(self.workload.output), placed.overlaps)
         best: Body | None = None
         below = min(below, FAR * placed.estimate)
         for order in slice_orders(placed.placement, self.workload.output)[:ORDERS]:
@@ -156,7 +160,7 @@ def _is_legal(candidate: Candidate, knobs: Knobs) -> bool:
 def _budget(workload: Workload, tiles: Tiles, below: int, least_pass: int) -> Budget:
     """What the parts of a body may cost in a kernel of fewer than `below` cycles: Main and the DMA engine have so much time each."""
     first, second = (below / tiles.runs(tiles.depth(axes)) for axes in workload.inputs)
-    return Budget((first, second), 2 * below / tiles.tiles, least_pass)
+    return Budget((first, second), 2 * below / tiles.runs(tiles.depth(workload.output)), least_pass)
 
 
 def _two_fit(workload: Workload, tiles: Tiles, table: PlacementTable) -> npt.NDArray[np.bool_]:
@@ -167,9 +171,25 @@ def _two_fit(workload: Workload, tiles: Tiles, table: PlacementTable) -> npt.NDA
         return 2 if innermost and tiles.depth(axes) == innermost else 1
 
     held = sum(times(axes) * table.product(axes, "in_slice") for axes in workload.inputs) * workload.dtype.bits // 8
-    held = held + 2 * table.output_block() * workload.out_dtype.bits // 8
+    held = held + 2 * table.output_block() * workload.out_dtype.bits // 8 + _parts_bytes(tiles, table)
     staged = table.staged_flits() * RNGD.flit_bytes * times(workload.inputs[table.family.stationary])
     return np.asarray((held <= RNGD.dm_bytes_per_slice) & (staged <= RNGD.trf_bytes_per_slice))
+
+
+def _parts_bytes(tiles: Tiles, table: PlacementTable) -> npt.NDArray[np.int64]:
+    """Data memory of a slice for the partial sums of one result's tiles, for every placement."""
+    parts = tiles.parts(table.family.workload.output)
+    if parts == 1:
+        return np.zeros(table.rows, dtype=np.int64)
+    word = RNGD.stream_alignment_bytes
+    return parts * np.maximum(word, table.output_block() * ACCUMULATOR_BYTES)
+
+
+def _one_fits(tiles: Tiles, table: PlacementTable) -> npt.NDArray[np.bool_]:
+    """Whether the partial sums fit data memory beside one tile, for every placement."""
+    workload = table.family.workload
+    held = sum(table.product(axes, "in_slice") for axes in workload.inputs) * workload.dtype.bits // 8
+    return np.asarray(held + _parts_bytes(tiles, table) <= RNGD.dm_bytes_per_slice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +209,7 @@ def _placements(space: Space, tiles: Tiles, fixed: FixedCosts, below: int, most:
     found: list[tuple[int, int, int, int]] = []
     for number, table in enumerate(space.tables):
         estimates, bounds = _kernel_cycles(space, number, table, tiles, fixed)
-        rows = np.flatnonzero(bounds < below)
+        rows = np.flatnonzero((bounds < below) & _one_fits(tiles, table))
         rows = rows[np.argsort(estimates[rows], kind="stable")[:most]]
         found += [(int(estimates[row]), number, int(row), int(bounds[row])) for row in rows]
     for estimate, number, row, bound in sorted(found)[:most]:
@@ -213,11 +233,20 @@ def _kernel_cycles(space: Space, number: int, table: PlacementTable, tiles: Tile
         total = np.asarray(bounds.total, dtype=np.float64)
         return total, total
     workload = table.family.workload
-    runs = [tiles.runs(tiles.depth(axes)) for axes in workload.inputs]
-    transfers = runs[0] * bounds.loads[0] + runs[1] * bounds.loads[1] + tiles.tiles * bounds.store
+    runs = [tiles.runs(tiles.depth(axes)) for axes in (*workload.inputs, workload.output)]
+    transfers = runs[0] * bounds.loads[0] + runs[1] * bounds.loads[1] + runs[2] * bounds.store
     saved = 0.0 if all(loop.unroll for loop in tiles.loops) else kernel_timing(space.profile).loop_pass_saving.value
     passes = tiles.tiles * np.maximum(bounds.contraction - saved, 0)
     busiest = np.maximum(transfers, passes)
-    likely = np.where(_two_fit(workload, tiles, table), busiest, transfers + passes)
+    added = runs[2] * _addition_cycles(tiles, table, fixed)
+    likely = np.where(_two_fit(workload, tiles, table), np.maximum(transfers, passes + added), transfers + passes + added)
     ends = fixed.start + fixed.sync
     return np.asarray(ends + likely, dtype=np.float64), np.asarray(ends + busiest, dtype=np.float64)
+
+
+def _addition_cycles(tiles: Tiles, table: PlacementTable, fixed: FixedCosts) -> Floats:
+    """Cycles of the pass that adds the partial sums of one result's tiles, about: a 4-way packet a step (VT-005), for every placement."""
+    parts = tiles.parts(table.family.workload.output)
+    if parts == 1:
+        return np.zeros(table.rows)
+    return np.asarray(fixed.vector_pass + parts * np.ceil(table.output_block() / RNGD.vector_ways[1]), dtype=np.float64)

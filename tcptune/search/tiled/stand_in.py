@@ -25,6 +25,9 @@ from tcptune.solver.tiled_bounds import packet_elements
 
 TWICE = 2
 
+FOUR_TERMS = 4
+"""Tiles of a summed axis: two partial sums would be added by another operation than more of them."""
+
 MOST_POSITIONS = 1 << 21
 """Positions of a tensor over all slices, or in HBM, that are run: index arrays of about 100 bytes a position are made of it."""
 
@@ -39,7 +42,8 @@ def affordable(candidate: Candidate) -> Candidate:
     """The plan that stands for `candidate` before the oracle; `candidate` itself where it is small enough."""
     if fits(candidate):
         return candidate
-    small = candidate.with_fewer_tiles(dict.fromkeys(candidate.tiles.axes, TWICE))
+    output = candidate.workload.output
+    small = candidate.with_fewer_tiles({axis: TWICE if axis in output else FOUR_TERMS for axis in candidate.tiles.axes})
     if checked_if_legal(small) is None:
         return candidate
     while not fits(small):

@@ -35,14 +35,21 @@ def tilings(workload: Workload) -> Iterator[Tiles]:
         if math.prod(count for count, _ in chosen) <= MOST_TILES:
             found.append(cut)
     for cut in sorted(found, key=lambda c: math.prod(count for count, _ in c.values())):
-        for order in itertools.permutations(cut):
+        kept, summed = ([axis for axis in cut if (axis in workload.output) == is_kept] for is_kept in (True, False))
+        for order in ((*a, *b) for a in itertools.permutations(kept) for b in itertools.permutations(summed)):
             yield Tiles(_loops(order, cut), tuple((axis, cut[axis][1]) for axis in order))
 
 
 def axis_tiles(workload: Workload, axis: str) -> list[tuple[int, int]]:
-    """(tiles, length of one) along an axis: every power of two, and the axis in one piece."""
+    """(tiles, length of one) along an axis: every power of two, and the axis in one piece.
+
+    Tiles of a summed axis may not overlap. Between two powers of two that count is taken whose length holds the largest power of two, over
+    which slices and packets divide.
+    """
     size = workload.size(axis)
     found = [(1, size)]
+    if axis not in workload.output:
+        return found + _exact_tiles(workload, axis)
     count = 2
     while count <= min(size, MOST_TILES):
         length = _length(workload, axis, count)
@@ -50,6 +57,21 @@ def axis_tiles(workload: Workload, axis: str) -> list[tuple[int, int]]:
             found.append((count, length))
         count *= 2
     return found
+
+
+def _exact_tiles(workload: Workload, axis: str) -> list[tuple[int, int]]:
+    """(tiles, length of one) of equal tiles of a summed axis, whole packets where its rows are cut; see `axis_tiles`."""
+    size = workload.size(axis)
+    unit = packet_elements(workload.dtype) if any(axes[-1] == axis for axes in workload.inputs) else 1
+    best: dict[int, int] = {}
+    for count in range(2, min(size, MOST_TILES) + 1):
+        length = size // count
+        if count * length != size or length % unit:
+            continue
+        window = (count - 1).bit_length()
+        if window not in best or length & -length >= (size // best[window]) & -(size // best[window]):
+            best[window] = count
+    return [(count, size // count) for count in best.values()]
 
 
 def _length(workload: Workload, axis: str, count: int) -> int | None:

@@ -27,8 +27,8 @@ REPORTED_TILED = 3
 """Plans in the report; their oracle runs are longer than those of one pass."""
 
 TOO_LARGE = (
-    "tiles cut axes of the result, not summed ones nor rows that the host pads; what is left must fit the data memory (DM-003) and the "
-    "register files (TRF-006)"
+    "tiles cut axes of the result, and summed ones into equal whole packets, but no rows that the host pads, and no summed axis before an "
+    "epilogue; what is left must fit the data memory (DM-003) and the register files (TRF-006)"
 )
 
 
