@@ -15,7 +15,6 @@ from tcptune.ir.candidate import FILLER, Candidate, Knobs
 from tcptune.ir.placement import Placement, positions
 from tcptune.ir.workload import K, Workload
 from tcptune.model.hardware import RNGD
-from tcptune.solver.copy_passes import copy_holds_dma
 from tcptune.solver.epilogue_pricing import EpiloguePart, epilogue_parts
 from tcptune.solver.pricing import (
     FixedCosts,
@@ -114,7 +113,7 @@ _NO_FLOOR = Floor()
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """A priced way of one operand to its slices; `staging` is 0 for the streamed one, `holds_dma` whether no DMA runs beside its copy."""
+    """A priced way of one operand to its slices; `staging` is 0 for the streamed one."""
 
     ring: int
     spread: str
@@ -123,7 +122,6 @@ class _Route:
     staging: int
     context: str = "sub"
     copies: int = 1
-    holds_dma: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +204,7 @@ def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed:
         return None
     return Terms(
         fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync, a.context == "main",
-        finish.exchange, finish.addition, epilogue, (a.holds_dma, b.holds_dma),
+        finish.exchange, finish.addition, epilogue,
     )  # fmt: skip
 
 
@@ -223,21 +221,7 @@ def _pairs(stationary: list[_Route], streams: list[_Route], floor: Floor) -> lis
 
 
 def _front(a: _Route, b: _Route, floor: Floor) -> int:
-    terms = Terms(
-        0,
-        a.load,
-        b.load,
-        a.copy,
-        b.copy,
-        a.staging,
-        0,
-        0,
-        0,
-        0,
-        a.context == "main",
-        epilogue=floor.fused,
-        copies_hold_dma=(a.holds_dma, b.holds_dma),
-    )
+    terms = Terms(0, a.load, b.load, a.copy, b.copy, a.staging, 0, 0, 0, 0, a.context == "main", epilogue=floor.fused)
     return terms.computed + floor.behind
 
 
@@ -265,12 +249,10 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
     found: list[tuple[int, _Route]] = []
     for floor, place, trial in sorted(floors, key=lambda entry: entry[:2]):
         try:
-            copy, holds = relayout_cycles(trial, index, fixed), copy_holds_dma(trial, index)
+            copy = relayout_cycles(trial, index, fixed)
             stagings = _stagings(trial, fixed) if staged else [(0, "sub")]
             alike = ("sub",) if not base.workload.epilogue else ()
-            if staged and all(
-                any((holds or not r.holds_dma) and _costs_no_more(r, floor, copy, s, (c, *alike)) for _, r in found) for s, c in stagings
-            ):
+            if staged and all(any(_costs_no_more(r, floor, copy, s, (c, *alike)) for _, r in found) for s, c in stagings):
                 continue
             load = load_cycles(trial, index, profile)
         except RuleViolation:
@@ -278,7 +260,7 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
         ring, spread, copies = (getattr(trial.candidate.knobs, name)[index] for name in ("rings", "spread", "copies"))
         for staging, context in stagings:
             if max(load + other_load, load + copy + (staging if staged else 0)) < allowed:
-                found.append((place, _Route(ring, spread, load, copy, staging, context, copies, holds)))
+                found.append((place, _Route(ring, spread, load, copy, staging, context, copies)))
     return [route for _, route in sorted(found, key=lambda entry: entry[0])]
 
 
