@@ -22,8 +22,11 @@ def packet_length(pieces: Pieces, limit: int) -> int:
         return LINE
     if run <= limit:
         return run
-    divisors = [d for d in range(8, limit + 1, 8) if run % d == 0]
-    return max([d for d in divisors if run // d % 2 == 0] or divisors, default=run)
+    usable = [d for d in range(8, limit + 1, 8) if run % d == 0 and d >= limit / 2]
+    if usable:
+        return max([d for d in usable if run // d % 2 == 0] or usable)
+    count = next(n for n in range(2, run, 2) if run / n <= limit)
+    return next(d for d in range(8, limit + 1, 8) if d * count >= run)
 
 
 def engine_order(slices: dict[int, int]) -> list[int]:

@@ -70,10 +70,11 @@ class RequestStream:
         return offset
 
     def packet_bytes(self, limit: int, hw: Hardware = RNGD) -> int:
-        """Bytes of one packet.
+        """Bytes of one packet; the last packet of a piece may be shorter.
 
         A line if all addresses and lengths are whole lines; else the run if it fits `limit`; else its largest divisor on 8 bytes that
-        leaves an even number of packets, or any number where none does.
+        leaves an even number of packets, or any number where none does. A run without a divisor of at least half the limit has no usable
+        factor (DMA-022): it is cut into the least even number of packets, the last one shorter.
         """
         line, word = hw.request_bytes, hw.dma_alignment_bytes
         bases_on_lines = not (self.bases % line).any()
@@ -82,7 +83,9 @@ class RequestStream:
         if self.run_bytes <= limit:
             return self.run_bytes
         half = largest_divisor(self.run_bytes // 2, limit, word) if self.run_bytes % 2 == 0 else None
-        return half or largest_divisor(self.run_bytes, limit, word) or self.run_bytes
+        usable = (divisor for divisor in (half, largest_divisor(self.run_bytes, limit, word)) if divisor and 2 * divisor >= limit)
+        even = 2 * -(-self.run_bytes // (2 * limit))
+        return next(usable, min(limit, -(-self.run_bytes // (even * word)) * word))
 
     @cached_property
     def engines(self) -> tuple[EngineShare, ...]:

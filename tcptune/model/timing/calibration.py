@@ -93,11 +93,11 @@ VENDOR_DMA = DmaTiming(
     ),
     window=Constant(6, "packets", "replicated loads: 64 readers of a line cost 595; 5 and 7 fit about as well", "±1 packet"),
     latency=Constant(1.5, "cycles", _FIT, "50 %"),
-    port=Constant(2.4, "cycles/line", "loads that use one half of the slices only", "5 %"),
+    port=Constant(2.4, "cycles/line", "32 pieces of 120 B into 8 slices of one half cost 1,055; the manual has 2", "2 %, one shape"),
     slice_gap=Constant(3.5, "cycles/line", "4,096 B into one slice costs 499; held-out fit gives 3.2", "10 %"),
-    partial_write_64=Constant(35.2, "cycles/packet", "8,192 pieces of 64 B cost 72,731 (VT-027)", "1 %"),
-    partial_write_8=Constant(136.4, "cycles/packet", "16 B and 2,000 B pieces from 256 slices (VT-027)", "7 %"),
-    partial_write_join=Constant(3.6, "cycles/packet", "240 to 960 B pieces of neighbouring slices", "3 %"),
+    partial_write_64=Constant(35.2, "cycles/packet", "8,192 pieces of 64 B cost 72,731 (VT-027)", "1 %, one shape"),
+    partial_write_8=Constant(136.4, "cycles/packet", "16 B and 2,000 B pieces from 256 slices (VT-027)", "7 %, mostly the first"),
+    partial_write_join=Constant(3.6, "cycles/packet", "240 to 960 B pieces of neighbouring slices", "10 %"),
     partial_write_tail=Constant(173.0, "cycles", "8 B from one slice costs 506, a whole line 343", "2 %"),
     sub_word_piece=Constant(
         120.0, "cycles/piece", "two shapes of 2 B pieces (16 and 128 in one line): an interpolation", "unknown elsewhere"
