@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tcptune.cli.output import print_document, text_console
+from tcptune.cli.output import note, print_document, text_console
 from tcptune.exec.compile import compile_checked
 from tcptune.exec.kernel_file import load_checked
-from tcptune.exec.scheduling.schedule_forms import schedules_of
+from tcptune.exec.scheduling.schedule_forms import rows_left_out, schedules_of
 from tcptune.ir.files import read_json
 from tcptune.ir.schedule import Operation, Schedule
 from tcptune.reports.diagnosis import Diagnosis, diagnose
@@ -66,6 +66,8 @@ def _load(path: Path, function: str | None, profile: str) -> dict[str, Schedule]
     raw = read_json(path)
     if isinstance(raw, dict) and "steps" in raw and "instructions" not in raw:
         return {"": compile_checked(load_checked(path, function), profile).schedule}
+    for line in rows_left_out(raw):
+        note(f"warning: {path}: {line}")
     return schedules_of(raw, path)
 
 

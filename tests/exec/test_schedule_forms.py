@@ -12,7 +12,7 @@ from tcptune.cli.cost import cost_document
 from tcptune.errors import InputError
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.library import patterns
-from tcptune.exec.scheduling.schedule_forms import one_schedule, schedules_of
+from tcptune.exec.scheduling.schedule_forms import one_schedule, rows_left_out, schedules_of
 from tcptune.exec.scheduling.schedule_json import from_json, to_json
 
 SLICES = 512
@@ -88,6 +88,20 @@ def test_spill_traffic_is_told_by_its_description_and_written_as_it_was_read() -
 def test_durations_without_times_are_no_schedule() -> None:
     with pytest.raises(InputError, match="no 'begin' and 'end'"):
         schedules_of({"rows": [{"op": "DmaLoad", "cycles": 500}]})
+
+
+def test_a_row_without_times_does_not_hide_the_others() -> None:
+    document = {"kernels": {"k": [*ROWS, {"op": "Main", "cycles": 300}, {"note": "read off a picture"}]}}
+    (schedule,) = schedules_of(document).values()
+    assert len(schedule.operations) == 3
+    assert [line.split(" has")[0] for line in rows_left_out(document)] == ["row 5 (Main)", "row 6 (no op)"]
+    assert rows_left_out({"kernels": {"k": ROWS}}) == rows_left_out(ONE) == rows_left_out([ONE]) == ()
+
+
+@pytest.mark.parametrize(("op", "kind"), [("StoTrf", "Sub"), ("Transpose 8 x 8", "Main"), ("DramReuse", "Core"), ("", "")])
+def test_rows_that_are_called_by_what_they_do_have_a_lane(op: str, kind: str) -> None:
+    (schedule,) = schedules_of([{"op": op, "begin": 0, "end": 9}]).values()
+    assert schedule.operations[0].kind == kind
 
 
 def test_of_several_schedules_the_one_of_the_kernel_is_taken() -> None:

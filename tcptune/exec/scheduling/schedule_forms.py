@@ -23,6 +23,13 @@ _DEPTH = 5
 _NAMED = 8
 """Schedules that a message names."""
 _NOT_OPERATIONS = ("makespan", "launch overhead")
+_TIMES = {"begin", "end"}
+_KINDS = {
+    **dict.fromkeys(("Switch", "Transpose", "CustomBroadcast"), "Main"),
+    **dict.fromkeys(("StoTrf", "StoVrf", "StoTab"), "Sub"),
+    **dict.fromkeys(("ExplicitSync", "DramReuse"), "Core"),
+}
+"""The vendor's type of an operation that a row calls by what it does."""
 _SYNC = re.compile(r"ExplicitSync\((\d{1,9})\)")
 _SLICES = RNGD.slices_per_cluster * RNGD.clusters_per_chip
 _TABLE_BYTES, _BITMAP_BYTES = 4_096, 16_384
@@ -75,8 +82,8 @@ def _raw_schedules(document: Any, *, rows: bool = True) -> dict[str, dict[str, A
 def _walk(document: Any, place: tuple[str, ...], rows: bool) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     """Schedule objects with the names that lead to them."""
     if isinstance(document, list):
-        if document and all(_is_instruction(entry, rows) for entry in document):
-            yield place, {"instructions": [_instruction(e, i) for i, e in enumerate(document) if not _is_summary(e)]}
+        if _are_instructions(document, rows):
+            yield place, {"instructions": [_instruction(e, i) for i, e in enumerate(document) if not _left_out(e)]}
             return
         entries = [(str(_name(entry, i)), entry) for i, entry in enumerate(document)]
     elif not isinstance(document, dict):
@@ -97,6 +104,12 @@ def _name(entry: Any, number: int) -> Any:
     return next((k for k in known if isinstance(k, str) and k and k != "Schedule"), f"schedule {number}")
 
 
+def _are_instructions(entries: list[Any], rows: bool) -> bool:
+    """Whether a list is one of instructions, of which some may lack their times."""
+    plain = all(isinstance(entry, dict) and not isinstance(entry.get("instructions"), list) for entry in entries)
+    return plain and any(_is_instruction(entry, rows) for entry in entries)
+
+
 def _is_instruction(entry: Any, rows: bool) -> bool:
     return isinstance(entry, dict) and (isinstance(entry.get("lifetime"), dict) or (rows and _is_row(entry)))
 
@@ -106,20 +119,34 @@ def _is_row(entry: dict[str, Any]) -> bool:
     return isinstance(entry.get("op"), str) and ("begin" in entry or "cycles" in entry)
 
 
-def _is_summary(entry: dict[str, Any]) -> bool:
-    return "lifetime" not in entry and (entry["op"] in _NOT_OPERATIONS or "begin" not in entry or "end" not in entry)
+def _left_out(entry: dict[str, Any]) -> bool:
+    """Whether a row is no operation of a schedule: a summary, or without its times."""
+    return "lifetime" not in entry and (
+        entry.get("op") in _NOT_OPERATIONS or not isinstance(entry.get("op"), str) or not {*entry} >= _TIMES
+    )
+
+
+def rows_left_out(document: Any) -> tuple[str, ...]:
+    """Rows of a document that stand in a list of operations and have no times, one line each; such rows are in no schedule."""
+    if isinstance(document, dict):
+        return tuple(line for entry in document.values() for line in rows_left_out(entry))
+    if not isinstance(document, list):
+        return ()
+    if not _are_instructions(document, rows=True):
+        return tuple(line for entry in document for line in rows_left_out(entry))
+    untimed = [(n, e.get("op")) for n, e in enumerate(document) if _left_out(e) and e.get("op") not in _NOT_OPERATIONS]
+    return tuple(f"row {n} ({op if isinstance(op, str) else 'no op'}) has no begin and end and is left out" for n, op in untimed)
 
 
 def _instruction(entry: dict[str, Any], number: int) -> dict[str, Any]:
     """A row in the form of the vendor's instructions."""
     if "lifetime" in entry:
         return entry
-    kind = entry["op"].split()[0]
-    known = {"Switch": "Main", "ExplicitSync": "Core", "DramReuse": "Core"}
+    kind = (entry["op"].split() or [""])[0]
     share = {"total_util": entry["util"]} if isinstance(entry.get("util"), int | float) else {}
     return {
         "index": str(entry.get("id", f"{number} {entry['op']}")),
-        "tpe": known.get(kind, kind),
+        "tpe": _KINDS.get(kind, kind),
         "contexts": entry.get("contexts"),
         "lifetime": {"begin": entry["begin"], "end": entry["end"]},
         "description": entry.get("description", ""),
