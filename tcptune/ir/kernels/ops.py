@@ -116,7 +116,7 @@ def _write_field(value: Any) -> Any:
 
 
 def op_from_json(raw: Dict[str, Any], axes: Axes) -> Op:
-    """The operation that `raw` describes.
+    """The operation that `raw` describes; a method with a ``mode`` is its form ``…_with_mode`` (VE-035).
 
     Raises:
         InputError: unknown operation or field.
@@ -125,6 +125,9 @@ def op_from_json(raw: Dict[str, Any], axes: Axes) -> Op:
     name = raw.get("op")
     if not isinstance(name, str) or name not in OPS:
         raise InputError(f"unknown operation {name!r:.60}", hint=did_you_mean(name, OPS))
+    with_mode = f"{name}_with_mode"
+    if "mode" in raw and with_mode in OPS:
+        return OPS[with_mode].from_json({**raw, "op": with_mode}, axes)
     return OPS[name].from_json(raw, axes)
 
 
