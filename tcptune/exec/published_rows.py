@@ -17,6 +17,8 @@ from tcptune.exec.row_sizes import (
     LARGEST,
     Row,
     Skipped,
+    cast_packets,
+    fetched_elements,
     optional_size,
     reduced_slices,
     result_dtype,
@@ -180,20 +182,21 @@ def _pass_work(row: Row) -> PassWork:
     """What the pass of a row streams, as far as the row says.
 
     Understood are ``flits`` or ``per_slice_bytes``, ``time_steps`` of the Vector Engine or ``elements`` with their ``dtype``, ``packets``
-    (cast on Sub), ``ring``, ``time`` and ``flits`` of a switch, ``rows`` of a transpose, ``reduce_slices``, ``elements`` of a table lookup.
+    (cast on Sub), ``ring``, ``time`` and ``flits`` of a switch, ``rows`` of a transpose, ``reduce_slices``; ``elements`` of a
+    table lookup or a cast on Sub, or what is fetched and its ``dtype``.
 
     Raises:
         Skipped: nothing of it, or not what decides the cost of what it does.
     """
     on_sub = _on_sub(row)
     ring, steps = optional_size(row, "ring"), vector_steps(row)
-    looked_up = optional_size(row, "elements") if says(row, "lookup") else None
+    looked_up = fetched_elements(row) if says(row, "lookup") else None
     work = PassWork(
         rule="VT-004",
         vector=_uses(row, "VectorEngine"),
         flits=None if on_sub or steps is not None else streamed_flits(row),
         fetched_bytes=staged_bytes(row) if on_sub else None,
-        cast_packets=optional_size(row, "packets") if on_sub else None,
+        cast_packets=cast_packets(row) if on_sub else None,
         looked_up=looked_up,
         looked_up_bf16=result_dtype(row) == "bf16",
         switch_rounds=ring * size(row, "time", 1) * size(row, "flits") if ring is not None else None,
@@ -270,7 +273,8 @@ def _dm_copy(row: Row, timing: Profile) -> float:
     """DM to DM: all moves at one rate (VT-030)."""
     if timing.dma.dm_copy_bytes_per_cycle is None:
         raise Skipped(f"the {timing.name} profile prices DM to DM moves from their commands, which a row does not give")
-    return timing.dma.start_load.value + size(row, "bytes") / timing.dma.dm_copy_bytes_per_cycle.value
+    moved = optional_size(row, "bytes") or size(row, "slices") * size(row, "clusters", 1) * size(row, "per_slice_bytes")
+    return timing.dma.start_load.value + moved / timing.dma.dm_copy_bytes_per_cycle.value
 
 
 def _indexed(row: Row, timing: Profile) -> float:

@@ -116,6 +116,25 @@ def result_dtype(row: Row) -> str | None:
     return named.split("->")[-1].strip() if isinstance(named, str) else None
 
 
+def fetched_elements(row: Row) -> int | None:
+    """Elements that a pass fetches a slice: given, or as many of the first element type of ``f4->f8`` as its bytes hold."""
+    elements, streamed = optional_size(row, "elements"), staged_bytes(row)
+    named = row.get("dtype")
+    width = re.match(r"\s*[a-z]+(\d{1,2})", named) if isinstance(named, str) and "->" in named else None
+    if elements is not None or streamed is None or width is None or not int(width.group(1)):
+        return elements
+    return streamed * 8 // int(width.group(1))
+
+
+def cast_packets(row: Row) -> int | None:
+    """Packets of eight elements that a pass on Sub casts and commits: given, or those of its elements (VT-008)."""
+    packets = optional_size(row, "packets")
+    if packets is None and says(row, "cast") and says(row, "commit"):
+        elements = fetched_elements(row)
+        return None if elements is None else -(-elements // _WHOLE_STEP)
+    return packets
+
+
 _GROUPS = (
     r"(\d{1,4})[- ]slice inter-slice reduc",
     r"inter-slice reduc\w* (?:over|of|among|across) (?:all |the |groups? of )*(\d{1,4})",

@@ -150,6 +150,11 @@ def test_copies_to_some_slices_do_not_tell_which_slices_share_a_block(replicatio
         ({"op": "Main", "time_steps": 8, "description": "sum, then inter-slice reduce over 32 slices"}, 270 + 8 + 9 * 32),
         ({"op": "Main", "time_steps": 8, "description": "sum, then a 64-slice inter-slice reduction"}, 270 + 8 + 9 * 64),
         ({"op": "Main", "flits": 16, "reduce_slices": 8}, 270 + 16 + 9 * 8),
+        ({"op": "Main table lookup", "flits": 16, "dtype": "f4->f8"}, 263 + 80),
+        ({"op": "Main table lookup", "per_slice_bytes": 640, "dtype": "f8->bf16"}, 263 + 100),
+        ({"op": "Sub", "packets": 900, "description": "cast and commit"}, 264 + 1800),
+        ({"op": "Sub cast and commit", "elements": 7200}, 264 + 1800),
+        ({"op": "Sub cast and commit", "per_slice_bytes": 14_400, "dtype": "bf16->f8"}, 264 + 1800),
         ({"op": "Main", "flits": 512.0}, 776),
         ({"op": "Core", "description": "ExplicitSync before an indexed DMA"}, 300),
     ],
@@ -157,6 +162,11 @@ def test_copies_to_some_slices_do_not_tell_which_slices_share_a_block(replicatio
 def test_passes_of_other_schedules_are_priced_by_the_rules(row: dict[str, Any], cycles: int) -> None:
     """VT-001 to VT-005, VT-009 and VT-029, from sizes that no published row happens to have."""
     assert price_row(row, VENDOR) == cycles
+
+
+def test_moves_inside_the_memory_may_be_given_by_slice() -> None:
+    by_slice = {"op": "DmaStos", "slices": 64, "clusters": 2, "per_slice_bytes": 512}
+    assert price_row(by_slice, VENDOR) == price_row({"op": "DmaStos", "bytes": 65_536}, VENDOR) > 441
 
 
 @pytest.mark.parametrize(
