@@ -8,6 +8,7 @@ from tcptune.errors import RuleViolation
 from tcptune.ir.mappings.algebra_cases import first_difference
 from tcptune.ir.mappings.algebra_terms import simplify
 from tcptune.ir.mappings.axes import Axes
+from tcptune.ir.mappings.mapping import pair
 
 AXES = Axes(A=16, B=8, C=12, K=512, N=2**30)
 
@@ -71,6 +72,14 @@ def test_different_pairs_and_where_they_part(left, right, position):
 )
 def test_split_at_gives_the_shortest_halves(text, n, outer, inner):
     assert tuple(map(str, m(text).split_at(n))) == (outer, inner)
+
+
+def test_halves_of_a_group_go_on_with_the_groups_other_digits():
+    axes = Axes(A=5, B=2, C=12)
+    group = "[A, C / 6, C % 6, B] # 128"  # 12 positions of C do not divide the blocks of 32
+    time, packet = axes.mapping(f"{group} / 32"), axes.mapping(f"{group} % 32")
+    for n in (1, 2, 4):
+        assert pair(*time.split_at(n), packet).equivalent(axes.mapping(group))
 
 
 def test_a_split_that_does_not_divide_is_refused():

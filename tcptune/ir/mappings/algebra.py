@@ -23,8 +23,8 @@ from tcptune.ir.mappings.algebra_terms import (
     split_terms,
     terms_of,
 )
-from tcptune.ir.mappings.cells import KIND_CODES, LIVE, cells_at
-from tcptune.ir.mappings.mapping import Mapping, Modulo, Padding, PadKind, Resize, Stride, Symbol, factors, pair
+from tcptune.ir.mappings.cells import KIND_CODES, LIVE, cells_at, strip_digits
+from tcptune.ir.mappings.mapping import Mapping, Modulo, Padding, PadKind, Pair, Resize, Stride, Symbol, factors, pair, walk
 from tcptune.ir.mappings.normal_form import normal_form
 
 _ENUMERATION_LIMIT = 2**22
@@ -61,7 +61,10 @@ def equivalent(a: Mapping, b: Mapping) -> bool:
 
 @lru_cache(maxsize=_CACHE)
 def split_at(m: Mapping, n: int) -> tuple[Mapping, Mapping]:
-    """``(m / n, m % n)`` in simplest form.
+    """``(m / n, m % n)`` in simplest form, but digits of a group stay digits of it.
+
+    Such a digit is decoded together with the group's other digits, which may stand in another level (MAP-014): ``[A, B] / 6`` beside
+    ``[A, B] % 6`` is not what a simpler text of the same cells would be there.
 
     Raises:
         RuleViolation: MAP-010, n does not divide the size.
@@ -69,10 +72,15 @@ def split_at(m: Mapping, n: int) -> tuple[Mapping, Mapping]:
     outer = Stride(m, n)
     if not regular(m):
         return _split_by_factors(m, n) or (outer, Modulo(m, n))
-    cut = split_terms(simplify(m), n)
+    cut = split_terms(pair(*factors(m)) if _has_group_digits(m) else simplify(m), n)
     if cut is not None:
         return cut
     return simplify(outer), simplify(Modulo(m, n))
+
+
+def _has_group_digits(m: Mapping) -> bool:
+    """Whether a factor is a digit of several axes in one operand."""
+    return any(strip_digits(f)[0] is not f and any(isinstance(node, Pair) for node in walk(strip_digits(f)[0])) for f in factors(m))
 
 
 def _split_by_factors(m: Mapping, n: int) -> tuple[Mapping, Mapping] | None:

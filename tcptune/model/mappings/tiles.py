@@ -17,8 +17,10 @@ Split = tuple[list[Mapping], list[Mapping]]
 
 
 def split_out(source: Mapping, index: Mapping) -> list[Split]:
-    """Ways to write `source` as ``(before…, index, after…)``."""
+    """Ways to write `source` as ``(before…, index, after…)``; an axis (or digit) of one position stands anywhere."""
     terms = source.terms()
+    if index.size == 1:
+        return [([], terms)] if index.axes and index.axes.keys() <= source.axes.keys() else []
     found: list[Split] = []
     for i in range(len(terms)):
         for end in range(i + 1, len(terms) + 1):
@@ -28,7 +30,7 @@ def split_out(source: Mapping, index: Mapping) -> list[Split]:
             if size >= index.size:
                 break
     for i, term in enumerate(terms):
-        if index.size == 1 or term.size % index.size or term.size == index.size:
+        if term.size % index.size or term.size == index.size:
             continue
         for inner in _divisors(term.size // index.size):
             digit = term.stride(inner).modulo(index.size) if inner > 1 else term.modulo(index.size)
