@@ -16,6 +16,7 @@ from tcptune.ir.placement import Placement, positions
 from tcptune.ir.workload import K, Workload
 from tcptune.model.hardware import RNGD
 from tcptune.solver.epilogue_pricing import EpiloguePart, epilogue_parts
+from tcptune.solver.operand_passes import copy_holds_dma, staging_holds_dma
 from tcptune.solver.pricing import (
     FixedCosts,
     Terms,
@@ -113,7 +114,7 @@ _NO_FLOOR = Floor()
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """A priced way of one operand to its slices; `staging` is 0 for the streamed one."""
+    """A priced way of one operand to its slices; `staging` is 0 for the streamed one, its copy or staging may let no DMA run beside it."""
 
     ring: int
     spread: str
@@ -122,6 +123,13 @@ class _Route:
     staging: int
     context: str = "sub"
     copies: int = 1
+    copy_holds_dma: bool = False
+    staging_holds_dma: bool = False
+
+    @property
+    def holds_dma(self) -> int:
+        """How many of its passes let no DMA run beside them."""
+        return self.copy_holds_dma + self.staging_holds_dma
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +213,7 @@ def _checked_terms(layout: Layout, a: _Route, b: _Route, finish: _Finish, fixed:
     return Terms(
         fixed.start, a.load, b.load, a.copy, b.copy, a.staging, contraction, finish.gather, finish.store, fixed.sync, a.context == "main",
         finish.exchange, finish.addition, epilogue,
+        (a.copy_holds_dma, b.copy_holds_dma, a.staging_holds_dma),
     )  # fmt: skip
 
 
@@ -221,7 +230,21 @@ def _pairs(stationary: list[_Route], streams: list[_Route], floor: Floor) -> lis
 
 
 def _front(a: _Route, b: _Route, floor: Floor) -> int:
-    terms = Terms(0, a.load, b.load, a.copy, b.copy, a.staging, 0, 0, 0, 0, a.context == "main", epilogue=floor.fused)
+    terms = Terms(
+        0,
+        a.load,
+        b.load,
+        a.copy,
+        b.copy,
+        a.staging,
+        0,
+        0,
+        0,
+        0,
+        a.context == "main",
+        epilogue=floor.fused,
+        holds_dma=(a.copy_holds_dma, b.copy_holds_dma, a.staging_holds_dma),
+    )
     return terms.computed + floor.behind
 
 
@@ -252,15 +275,19 @@ def _routes(base: Candidate, index: int, fixed: FixedCosts, profile: str, allowe
             copy = relayout_cycles(trial, index, fixed)
             stagings = _stagings(trial, fixed) if staged else [(0, "sub")]
             alike = ("sub",) if not base.workload.epilogue else ()
-            if staged and all(any(_costs_no_more(r, floor, copy, s, (c, *alike)) for _, r in found) for s, c in stagings):
+            if staged and all(
+                any(not r.holds_dma and _costs_no_more(r, floor, copy, s, (c, *alike)) for _, r in found) for s, c in stagings
+            ):
                 continue
             load = load_cycles(trial, index, profile)
+            copy_holds = copy_holds_dma(trial, index)
+            holds = {c: staged and staging_holds_dma(_staged_on(trial, c)) for _, c in stagings}
         except RuleViolation:
             continue
         ring, spread, copies = (getattr(trial.candidate.knobs, name)[index] for name in ("rings", "spread", "copies"))
         for staging, context in stagings:
             if max(load + other_load, load + copy + (staging if staged else 0)) < allowed:
-                found.append((place, _Route(ring, spread, load, copy, staging, context, copies)))
+                found.append((place, _Route(ring, spread, load, copy, staging, context, copies, copy_holds, holds[context])))
     return [route for _, route in sorted(found, key=lambda entry: entry[0])]
 
 
@@ -274,10 +301,13 @@ def _costs_no_more(route: _Route, load_floor: float, copy: int, staging: int, co
 
 def _stagings(layout: Layout, fixed: FixedCosts) -> list[tuple[int, str]]:
     """Cycles of staging on Sub, and on Main where that, fetching a flit a cycle, is faster, or Sub has operands of an epilogue to stage."""
-    candidate = layout.candidate
-    cycles = {c: staging_cycles(Layout(replace(candidate, knobs=replace(candidate.knobs, staging=c))), fixed) for c in ("sub", "main")}
-    both = bool(candidate.workload.epilogue)
+    cycles = {c: staging_cycles(_staged_on(layout, c), fixed) for c in ("sub", "main")}
+    both = bool(layout.candidate.workload.epilogue)
     return [(cycles[c], c) for c in ("sub", "main") if c == "sub" or both or cycles["main"] < cycles["sub"]]
+
+
+def _staged_on(layout: Layout, context: str) -> Layout:
+    return Layout(replace(layout.candidate, knobs=replace(layout.candidate.knobs, staging=context)))
 
 
 def _finishes(base: Candidate, fixed: FixedCosts, profile: str, allowed: float = math.inf, floor: Floor = _NO_FLOOR) -> list[_Finish]:

@@ -22,6 +22,7 @@ from tcptune.ir.types import DType, dtype
 from tcptune.ir.workload import EpilogueOp, Workload
 from tcptune.model.hardware import RNGD
 from tcptune.solver.fixed_costs import FixedCosts
+from tcptune.solver.pass_latencies import epilogue_latency, fetch_cast_latency
 from tcptune.solver.transfers import is_aligned, pitches, proven_cycles, transfer_cycles
 
 ORDERED_LOADS = 6
@@ -69,7 +70,7 @@ def epilogue_parts(layout: Layout, fixed: FixedCosts, profile: str) -> tuple[Epi
         held = accumulating(layout)
         rest, packet = contraction_result(held).element(held)
         for plan in behind:
-            steps = positions(rest) * vector_steps(plan, positions(packet))
+            steps = positions(rest) * vector_steps(plan, positions(packet)) + (epilogue_latency(plan) if fixed.stage_latencies else 0)
             parts.append(EpiloguePart(_operands(layout, plan, rest, packet, fixed, profile), fixed.vector_pass + steps))
     return tuple(parts)
 
@@ -82,6 +83,12 @@ def fused_steps(layout: Layout) -> int:
         return 0
     time, live = folded(layout)
     return positions(time) * vector_steps(inside[0], positions(live))
+
+
+def fused_latency(layout: Layout) -> int:
+    """Cycles that the ALUs of a fused epilogue hold a flit back; 0 where nothing is fused."""
+    workload = layout.candidate.workload
+    return sum(map(epilogue_latency, passes_of(workload)[0])) if workload.epilogue else 0
 
 
 def vector_steps(plan: EpiloguePass, live: int) -> int:
@@ -119,10 +126,12 @@ def _load_cycles(layout: Layout, step: EpilogueOp, route: OperandRoute, profile:
 
 
 def _staging_cycles(layout: Layout, route: OperandRoute, fixed: FixedCosts) -> int:
-    """VT-001, VT-010: 8 bytes a cycle from data memory, or the rounds of a ring."""
+    """VT-001, VT-010: 8 bytes a cycle from data memory, or the rounds of a ring; plus the latency of a cast where a profile charges it."""
     packets = positions(route.loaded)
     fetched = packets * route.width * operand_dtype(layout.candidate.workload).bits // (8 * RNGD.stream_alignment_bytes)
-    return fixed.staging_pass + max(fetched, route.ring * packets) + fixed.whole_ring * (route.ring == RNGD.slices_per_cluster)
+    casts = operand_dtype(layout.candidate.workload) != layout.accumulator
+    latency = fetch_cast_latency() if casts and fixed.stage_latencies else 0
+    return fixed.staging_pass + max(fetched, route.ring * packets) + fixed.whole_ring * (route.ring == RNGD.slices_per_cluster) + latency
 
 
 # when the result is ready

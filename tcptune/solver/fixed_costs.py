@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from tcptune.model.engines.inter_slice_reduce import tail_cycles
 from tcptune.model.timing import calibration
 from tcptune.model.timing.kernels import kernel_timing
 
 
 @dataclass(frozen=True, slots=True)
 class FixedCosts:
-    """Cycles that every operation of a kind pays before its data, and the frame of a kernel; 0 where a profile states none."""
+    """Cycles that every operation of a kind pays before its data, and the frame of a kernel; 0 where a profile states none.
+
+    `stage_latencies`: whether a pass pays the latencies of its stages instead (`solver.pass_latencies`).
+    """
 
     start: int
     sync: int
@@ -24,6 +28,7 @@ class FixedCosts:
     reduce_per_slice: int
     reduce_least: int
     vector_pass: int
+    stage_latencies: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, profile: str) -> FixedCosts:
@@ -31,7 +36,8 @@ class FixedCosts:
         frame, passes = kernel_timing(profile), calibration.profile(profile).passes
         whole = (int(frame.first_begin.value), int(frame.closing_sync.value))
         if passes is None:
-            return cls(*whole, *(0,) * 10)
+            nothing = cls(*whole, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, stage_latencies=True)
+            return replace(nothing, reduce_per_slice=tail_cycles(1))
         constants = (
             passes.stage,
             passes.contract,

@@ -23,8 +23,12 @@ from tcptune.model.engines.dma import check_transfer
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory.price import price_transfer, whole_cycles
 from tcptune.model.timing import calibration
-from tcptune.solver.epilogue_pricing import EpiloguePart, epilogue_parts, fused_steps, result_ready
+from tcptune.solver.epilogue_pricing import EpiloguePart, epilogue_parts, fused_latency, fused_steps, result_ready
 from tcptune.solver.fixed_costs import FixedCosts as FixedCosts
+from tcptune.solver.front import front_cycles, result_ready_holding_dma
+from tcptune.solver.operand_passes import copy_holds_dma, staging_holds_dma
+from tcptune.solver.operand_passes import relayout_cycles as relayout_cycles
+from tcptune.solver.pass_latencies import addition_latency, contraction_latency, transposed_rows
 from tcptune.solver.transfer_bounds import engine_bound, issue_rate
 from tcptune.solver.transfers import Pitches, pitches, proven_cycles, transfer_cycles
 
@@ -47,10 +51,17 @@ class Terms:
     exchange: int = 0
     addition: int = 0
     epilogue: tuple[EpiloguePart, ...] = ()
+    holds_dma: tuple[bool, bool, bool] = (False, False, False)
 
     @property
     def front(self) -> int:
-        """Cycles until both operands are ready, in the best order; the DMA engine and Main do one thing at a time."""
+        """Cycles until both operands are ready, in the best order; the DMA engine and Main do one thing at a time.
+
+        `holds_dma`: whether no DMA runs beside the copies of the stationary and of the streamed operand, and beside staging.
+        """
+        if any(self.holds_dma):
+            loads, copies = (self.load_stationary, self.load_stream), (self.relayout_stationary, self.relayout_stream)
+            return front_cycles(loads, copies, self.holds_dma, self.staging, self.staging_on_main)
         return min(self._front(first, copy_first) for first in (True, False) for copy_first in (True, False))
 
     def _front(self, stationary_first: bool, copy_first: bool) -> int:
@@ -75,6 +86,9 @@ class Terms:
         if not self.epilogue:
             return self.front + self.contraction
         main = (self.relayout_stationary, self.relayout_stream, self.staging_on_main)
+        if any(self.holds_dma):
+            loads = (self.load_stationary, self.load_stream)
+            return result_ready_holding_dma(loads, self.staging, self.contraction, main, self.holds_dma, self.epilogue)
         return result_ready(self.load_stationary, self.load_stream, self.staging, self.contraction, main, self.epilogue)
 
     @property
@@ -83,7 +97,7 @@ class Terms:
 
     def to_json(self) -> dict[str, int]:
         """Parts by name, in time order; those of an epilogue are its loads, their way into registers, and passes of its own."""
-        found = {name: getattr(self, name) for name in self.__slots__ if name not in ("staging_on_main", "epilogue")}
+        found = {name: getattr(self, name) for name in self.__slots__ if name not in ("staging_on_main", "epilogue", "holds_dma")}
         operands = [operand for part in self.epilogue for operand in part.operands]
         found["epilogue_loads"] = sum(load for load, _ in operands)
         found["epilogue_staging"] = sum(staging for _, staging in operands)
@@ -117,6 +131,7 @@ def price(layout: Layout, fixed: FixedCosts, profile: str = "vendor") -> Terms:
         layout.candidate.knobs.staging == "main",
         *summation_cycles(layout, fixed, profile),
         epilogue_parts(layout, fixed, profile),
+        (copy_holds_dma(layout, w), copy_holds_dma(layout, x), staging_holds_dma(layout)),
     )
 
 
@@ -193,18 +208,6 @@ def _working_engines(slices: tuple[Digit, ...]) -> tuple[int, int]:
     return count, last
 
 
-def relayout_cycles(layout: Layout, index: int, fixed: FixedCosts) -> int:
-    """A copy pass over what the load left in a slice: it reads single elements (SEQ-016), or words where they lie side by side already."""
-    wanted = layout.candidate.knobs.relayout[index]
-    if not wanted:
-        return 0
-    held = remove(layout.held(index), layout.route(index).spread)
-    last = max((n for n, digit in enumerate(held) if digit.axis == wanted), default=len(held))
-    together = positions(held[last + 1 :]) == 1
-    word = min(layout.word_elements(layout.dtype), layout.in_slice(wanted)) if together else 1
-    return fixed.copy_pass + positions(held) // word
-
-
 def staging_cycles(layout: Layout, fixed: FixedCosts) -> int:
     """VT-001; on Main the fetch moves a flit a cycle."""
     route, packet = layout.route(layout.stationary), layout.staging_packet
@@ -221,7 +224,10 @@ def staging_cycles(layout: Layout, fixed: FixedCosts) -> int:
 
 
 def contraction_cycles(layout: Layout, fixed: FixedCosts) -> int:
-    """VT-002: the slowest of fetch, switch, packets after time broadcast, drain, rows of a transpose; VT-009 where slices are summed."""
+    """VT-002: the slowest of fetch, switch, packets after time broadcast, drain, rows of a transpose; VT-009 where slices are summed.
+
+    Plus the latencies of its stages where a profile charges them.
+    """
     route, packet = layout.route(layout.stream), layout.packet
     flits_each = _flits(layout, packet.extent, layout.dtype)
     fetched = positions(stream_time(layout, route)) * flits_each
@@ -229,11 +235,22 @@ def contraction_cycles(layout: Layout, fixed: FixedCosts) -> int:
     packets = positions(outer_time(layout))
     drained = positions(folded(layout)[0])
     wait = fixed.whole_ring * (ring == RNGD.slices_per_cluster)
-    rows = positions(contraction_result(layout).time) if layout.candidate.knobs.transpose else 0
+    rows = _written_rows(layout, fixed) if layout.candidate.knobs.transpose else 0
     streamed = max(fetched * route.ring_outer, ring * fetched, packets, drained, rows, fused_steps(layout))
+    if fixed.stage_latencies:
+        wait += contraction_latency(layout) + fused_latency(layout)
     if layout.reduced > 1:
         return fixed.reduce_pass + max(streamed, fixed.reduce_least) + fixed.reduce_per_slice * layout.reduced + wait
     return fixed.contraction_pass + streamed + wait
+
+
+def _written_rows(layout: Layout, fixed: FixedCosts) -> int:
+    """Rows that the contraction's transpose writes, one a cycle; with the bursts that it reads before where a profile charges stages."""
+    result = contraction_result(layout)
+    written = positions(result.time)
+    if not fixed.stage_latencies or result.before_transpose is None:
+        return written
+    return transposed_rows(layout, positions(result.packet), positions(result.before_transpose), written)
 
 
 def slots(layout: Layout) -> tuple[int, int]:
@@ -269,6 +286,7 @@ def _addition_cycles(plan: Summation, fixed: FixedCosts) -> int:
     narrow = RNGD.vector_ways[1]
     steps = flits if plan.is_pair else flits * -(-positions(plan.packet) // narrow)
     wait = fixed.whole_ring * (plan.ring == RNGD.slices_per_cluster)
+    wait += addition_latency(plan) if fixed.stage_latencies else 0
     return fixed.vector_pass + max(steps, fetched, plan.ring * fetched) + wait
 
 
@@ -305,6 +323,8 @@ def gather_cycles(layout: Layout, fixed: FixedCosts) -> int:
     switched = gather.ring * positions(gather.in_time)
     wait = fixed.whole_ring * (gather.ring == RNGD.slices_per_cluster)
     rows = positions(gather.commit_time) if gather.rows is not None else 0
+    if fixed.stage_latencies and gather.rows is not None:
+        rows = transposed_rows(layout, gather.rows.extent, 1, rows)
     return (fixed.transpose_pass if rows > switched else fixed.switch_pass) + max(rows, switched) + wait
 
 

@@ -149,24 +149,23 @@ def _load(layout: Layout, index: int) -> list[dict[str, Any]]:
         {"let": target, "op": "to_dm", "from": name, "cluster": cluster, "slice": slices, "element": expression(natural, texts)}
     ]
     if relaid:
-        block = remove(layout.held(index, relaid), route.spread)
-        word = Digit(relaid, 1, min(layout.word_elements(layout.dtype), layout.in_slice(relaid)))
-        flit = layout.flit_elements(layout.dtype)
-        time, packet = expression(without(block, word), texts), expression([word], texts)
-        steps.append(
-            {
-                "let": f"{name}_dm",
-                "context": "main",
-                "begin": target,
-                "ops": [
-                    {"op": "fetch", "time": time, "packet": packet},
-                    {"op": "collect", "time": time, "packet": f"{packet} # {flit}"},
-                    {"op": "commit_trim", "packet": packet},
-                    {"op": "commit", "element": expression(block, texts)},
-                ],
-            }
-        )
+        steps.append({"let": f"{name}_dm", "context": "main", "begin": target, "ops": copy_ops(layout, index)})
     return steps
+
+
+def copy_ops(layout: Layout, index: int) -> list[dict[str, str]]:
+    """Operations of the pass that makes another axis of an operand the innermost one: it fetches words, or what of a word lies together."""
+    relaid, texts, route = layout.candidate.knobs.relayout[index], layout.texts(index, stored=True), layout.route(index)
+    block = remove(layout.held(index, relaid), route.spread)
+    word = Digit(relaid, 1, min(layout.word_elements(layout.dtype), layout.in_slice(relaid)))
+    flit = layout.flit_elements(layout.dtype)
+    time, packet = expression(without(block, word), texts), expression([word], texts)
+    return [
+        {"op": "fetch", "time": time, "packet": packet},
+        {"op": "collect", "time": time, "packet": f"{packet} # {flit}"},
+        {"op": "commit_trim", "packet": packet},
+        {"op": "commit", "element": expression(block, texts)},
+    ]
 
 
 def _finish(layout: Layout) -> list[dict[str, Any]]:
