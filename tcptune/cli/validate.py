@@ -10,7 +10,7 @@ from rich.table import Table
 
 from tcptune.cli.output import note, print_document, text_console
 from tcptune.errors import InputError
-from tcptune.exec.kernel_file import load_checked
+from tcptune.exec.kernel_file import load_checked, source_lines
 from tcptune.exec.scheduling.schedule_forms import one_schedule, rows_left_out
 from tcptune.exec.validate import OperationRow, Validation, compare_with_schedule, error_summary, validate
 from tcptune.ir.files import read_json
@@ -33,11 +33,12 @@ def command(
             raise InputError(f"{file} is no published kernel", hint="a file: tcptune validate kernel.rs --schedule schedule.json")
         found = validate(kernels or ())
     elif len(kernels or ()) == 1:
-        checked = load_checked(Path((kernels or [""])[0]), function)
+        kernel = Path((kernels or [""])[0])
+        checked = load_checked(kernel, function)
         rows = read_json(schedule)
         for line in rows_left_out(rows):
             note(f"warning: {schedule}: {line}")
-        found = compare_with_schedule(checked, one_schedule(rows, checked.kernel.name, schedule))
+        found = compare_with_schedule(checked, one_schedule(rows, checked.kernel.name, schedule), source_lines(kernel, function))
     else:
         raise InputError("--schedule takes one kernel file", hint="tcptune validate kernel.rs --schedule schedule.json")
     if json:

@@ -9,8 +9,9 @@ from tcptune.errors import InputError, ParseError, RuleViolation, TcptuneError
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.program.locate import FailingPlace, failing_place
-from tcptune.exec.rust.check import check_rust
+from tcptune.exec.rust.check import check_rust, statement_lines
 from tcptune.exec.rust.reader import read_rust_file
+from tcptune.exec.scheduling.impose import SourceLines
 from tcptune.ir.files import is_folder, read_json, read_text
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.kernels.kernel_text import KernelLines, parse_with_lines
@@ -47,6 +48,14 @@ def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
         return check_kernel(kernel)
     except (RuleViolation, InputError) as error:
         raise _located(error, path, lines, failing_place(kernel)) from error
+
+
+def source_lines(path: Path, function: str | None = None) -> dict[str, SourceLines]:
+    """Where the statements of a `.rs` kernel stand, by the names of its steps, to match a schedule with; nothing for other files."""
+    if path.suffix != ".rs":
+        return {}
+    rust = read_rust_file(path, function)
+    return statement_lines(rust, check_rust(rust))
 
 
 def _require_kernel(document: object, path: Path) -> None:

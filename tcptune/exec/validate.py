@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
@@ -16,7 +16,7 @@ from tcptune.exec.compile import Compiled, compile_checked, compile_kernel
 from tcptune.exec.library import double_buffer, patterns, perceptron, vector_rows
 from tcptune.exec.likeness import Likeness, likeness
 from tcptune.exec.program.checked import CheckedKernel
-from tcptune.exec.scheduling.impose import imposed_ranks, match, ranks_of
+from tcptune.exec.scheduling.impose import SourceLines, imposed_ranks, match, ranks_of
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.schedule import DMA, Schedule
 
@@ -193,8 +193,11 @@ def _operations(name: str, entry: Published, compiled: Compiled) -> list[Operati
     return [OperationRow(name, o.step, o.kind, o.cycles, cycles[o.step]) for o in entry.operations]
 
 
-def compare_with_schedule(checked: CheckedKernel, schedule: Schedule) -> Validation:
+def compare_with_schedule(checked: CheckedKernel, schedule: Schedule, lines: Mapping[str, SourceLines] | None = None) -> Validation:
     """Compares any kernel with the schedule that the vendor's compiler gave it; operations are matched as `exec.scheduling.impose` does.
+
+    Args:
+        lines: where the statements of the kernel stand in its source, if it has one.
 
     Raises:
         InputError: the schedule holds no operation of the kernel.
@@ -204,10 +207,10 @@ def compare_with_schedule(checked: CheckedKernel, schedule: Schedule) -> Validat
     begins = [o.begin for o in schedule.operations if o.kind != "Core" and o.duration_cycles]
     first_begin = min(begins, default=None)
     own = compile_checked(checked, first_begin=first_begin)
-    ranks = imposed_ranks(schedule, own.program)
+    ranks = imposed_ranks(schedule, own.program, lines)
     imposed = compile_checked(checked, ranks=ranks, first_begin=first_begin)
     cycles = {i.id: i.duration_cycles for i in own.instructions}
-    matched = match(schedule, own.program)
+    matched = match(schedule, own.program, lines)
     operations = [OperationRow(name, i, o.kind, o.duration_cycles, cycles[i]) for i, o in matched.items()]
     row = KernelRow(name, schedule.makespan, own.makespan, imposed.makespan)
     return Validation((row,), tuple(operations), likeness(schedule, own.program, matched))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tcptune.errors import InputError, RuleViolation
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.program.checked import CheckedKernel, CheckedStep
-from tcptune.exec.program.locate import failing_place
+from tcptune.exec.program.locate import StepPath, failing_place
 from tcptune.exec.rust.emit import Annotation
 from tcptune.exec.rust.reader import RustKernel
 from tcptune.exec.rust.syntax.source import LocatedViolation, RustError
+from tcptune.exec.scheduling.impose import SourceLines
 from tcptune.ir.types import TensorType
 from tcptune.model.hardware import RNGD, Hardware
 
@@ -28,6 +31,19 @@ def check_rust(rust: RustKernel, hw: Hardware = RNGD) -> CheckedKernel:
     for annotation in rust.annotations:
         _require_agreement(rust, annotation, types[annotation.tensor])
     return checked
+
+
+def statement_lines(rust: RustKernel, checked: CheckedKernel) -> dict[str, SourceLines]:
+    """Where the statement of every step stands, by the name that the step binds or writes; names are unique."""
+    return dict(_statement_lines(rust, checked.steps, ()))
+
+
+def _statement_lines(rust: RustKernel, steps: tuple[CheckedStep, ...], path: StepPath) -> Iterator[tuple[str, SourceLines]]:
+    for number, checked in enumerate(steps):
+        yield from _statement_lines(rust, checked.body, (*path, number))
+        span, bound = rust.spans.get((*path, number)), checked.target or checked.result
+        if span is not None and bound is not None:
+            yield bound.name, SourceLines(span.place.path, span.statement_line, span.last_line)
 
 
 def _located(rust: RustKernel, cause: RuleViolation | InputError, hw: Hardware) -> RuleViolation | InputError:

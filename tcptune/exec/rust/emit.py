@@ -14,17 +14,27 @@ from tcptune.ir.kernels.steps import KernelStep, Loop, RuntimeCount
 StepPath = tuple[int, ...]
 """Where a step stands: its index in the kernel's steps, then in the body of that loop, and so on."""
 
+_STATEMENT_NODES = ("let_declaration", "assignment_expression", "expression_statement")
 _CHAIN_NODES = ("field_expression", "call_expression", "generic_function")
 
 
 @dataclass(frozen=True)
 class Span:
-    """The statement that a step comes from; `offset` is where its operation stands, `op_offsets` where those of its chain stand."""
+    """The expression that a step comes from; `offset` is where its operation stands, `op_offsets` where those of its chain stand.
+
+    `statement_line` is the line on which the statement around it begins (a ``let`` may stand on a line of its own).
+    """
 
     place: Place
     text: str
     offset: int
     op_offsets: tuple[int, ...] = ()
+    statement_line: int = 0
+
+    @property
+    def last_line(self) -> int:
+        """Line on which the expression ends."""
+        return self.place.line + self.text.count("\n")
 
 
 @dataclass(frozen=True)
@@ -100,4 +110,6 @@ class Emitter:
         whole = node
         while whole.parent is not None and whole.parent.type in _CHAIN_NODES:
             whole = whole.parent
-        return Span(self.source.place(whole.start_byte), self.source.text_of(whole), node.start_byte, op_offsets)
+        around = whole.parent if whole.parent is not None and whole.parent.type in _STATEMENT_NODES else whole
+        first = self.source.place(around.start_byte).line
+        return Span(self.source.place(whole.start_byte), self.source.text_of(whole), node.start_byte, op_offsets, first)

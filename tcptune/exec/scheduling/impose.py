@@ -1,19 +1,36 @@
 """Imposes the order of a schedule file on our own instructions (``--order FILE``).
 
-Operations of the file are matched with instructions by the id in their description, by the name of the tensor they write, and last by
-kind, bytes and duration; spill traffic is the compiler's own. The rank of an instruction is its operation's place in begin order;
-operations that begin together share a rank.
+Operations of the file are matched with instructions by the id in their description, by the name of the tensor they write, by the line of
+the source that they name, and last by kind, bytes and duration; spill traffic is the compiler's own. The rank of an instruction is its
+operation's place in begin order; operations that begin together share a rank.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping as Dict
+from dataclasses import dataclass
+from pathlib import PurePath
 
 from tcptune.errors import InputError
 from tcptune.ir.schedule import NOOP, Instruction, Operation, Program, Schedule
 from tcptune.model.hardware import RNGD
 
-_PLACE = re.compile(r"--> (.+?):\d+:\d+")
+_PLACE = re.compile(r"--> (.+?):(\d{1,9}):\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLines:
+    """The lines of a source file, both inclusive, on which the statement of a step stands."""
+
+    path: str
+    first: int
+    last: int
+
+    def hold(self, description: str) -> bool:
+        """Whether the place in the description of an operation lies on them; of the path only the file's name counts."""
+        place = _PLACE.match(description)
+        return place is not None and PurePath(place[1]).name == PurePath(self.path).name and self.first <= int(place[2]) <= self.last
 
 
 def _kind(kind: str) -> str:
@@ -36,36 +53,46 @@ def named(operation: Operation) -> str:
     return place.group(1).split("@")[0] if place else operation.id
 
 
-def match(schedule: Schedule, program: Program) -> dict[str, Operation]:
-    """Operation of the file for every instruction that has one, by instruction id."""
+def match(schedule: Schedule, program: Program, lines: Dict[str, SourceLines] | None = None) -> dict[str, Operation]:
+    """Operation of the file for every instruction that has one, by instruction id.
+
+    Args:
+        lines: where the statement of a step stands in the source that the file was compiled from, by the name that the step binds.
+    """
     waiting = {i.id: i for i in working_instructions(program)}
-    operations = working_operations(schedule)
     found: dict[str, Operation] = {}
-
-    def take(instruction: Instruction, operation: Operation) -> None:
-        found[instruction.id] = operation
-        del waiting[instruction.id]
-
     left = []
-    for operation in operations:
+    for operation in working_operations(schedule):
         name = named(operation)
         if name in waiting:
-            take(waiting[name], operation)
+            found[name] = operation
+            del waiting[name]
         elif name not in found:  # else another iteration of a kept loop
             left.append(operation)
-    unnamed = []
-    for operation in left:
-        writes = set(operation.writes)
-        same = [i for i in waiting.values() if _kind(i.kind) == _kind(operation.kind) and writes & {r.buffer for r in i.writes}]
-        if same:
-            take(same[0], operation)
-        else:
-            unnamed.append(operation)
-    for operation in unnamed:
-        alike = [i for i in waiting.values() if _may_be(i, operation)]
-        if alike:
-            take(min(alike, key=lambda i: _distance(i, operation)), operation)
+    for fits in (_writes, lambda i, o: _may_be(i, o) and _stands(i, o, lines or {}), _may_be):
+        later = []
+        for operation in left:
+            fitting = [i for i in waiting.values() if fits(i, operation)]
+            if fitting:
+                nearest = min(fitting, key=lambda i: _distance(i, operation))
+                found[nearest.id] = operation
+                del waiting[nearest.id]
+            else:
+                later.append(operation)
+        left = later
     return found
+
+
+def _writes(instruction: Instruction, operation: Operation) -> bool:
+    """Whether both write a tensor of one name, by an operation of one kind."""
+    same_kind = _kind(instruction.kind) == _kind(operation.kind)
+    return same_kind and not {r.buffer for r in instruction.writes}.isdisjoint(operation.writes)
+
+
+def _stands(instruction: Instruction, operation: Operation, lines: Dict[str, SourceLines]) -> bool:
+    """Whether the place of an operation is that of the step; iterations of an unrolled loop (``name.3``) share theirs."""
+    found = lines.get(instruction.step.split(".")[0])
+    return found is not None and found.hold(operation.description)
 
 
 def _may_be(instruction: Instruction, operation: Operation) -> bool:
@@ -87,13 +114,13 @@ def ranks_of(begins: dict[str, int]) -> dict[str, int]:
     return {name: order[begin] for name, begin in begins.items()}
 
 
-def imposed_ranks(schedule: Schedule, program: Program) -> dict[str, int]:
-    """Ranks that impose the order of `schedule` on `program`.
+def imposed_ranks(schedule: Schedule, program: Program, lines: Dict[str, SourceLines] | None = None) -> dict[str, int]:
+    """Ranks that impose the order of `schedule` on `program`; `lines` as in `match`.
 
     Raises:
         InputError: nothing in the file corresponds to the kernel.
     """
-    matched = match(schedule, program)
+    matched = match(schedule, program, lines)
     if not matched:
         raise InputError(
             "the schedule has no operation of this kernel", hint="operations are matched by id, by tensor name, by kind and duration"
