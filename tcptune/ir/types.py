@@ -30,6 +30,10 @@ class DType:
         """Bytes of `elements` elements; a trailing partial byte counts as one."""
         return -(-elements * self.bits // 8)
 
+    def elements_in(self, count: int) -> int:
+        """Whole elements in `count` bytes."""
+        return count * 8 // self.bits
+
 
 _DTYPES = {
     d.name: d

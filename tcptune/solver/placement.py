@@ -7,8 +7,10 @@ products that fit a memory). Linear sums of logarithms solve an order of magnitu
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, log2
+from operator import attrgetter
 
 from ortools.sat.python import cp_model
 
@@ -55,11 +57,10 @@ class PlacementModel:
 
     def _sum(self, axes: tuple[str, ...], level: str, scale: int) -> cp_model.LinearExpr:
         """Logarithm of the product of the extents of `axes` at `level`, rounded down, in units of 1 / `scale` binades."""
-        terms = [
-            floor(log2(getattr(option, level)) * scale) * chosen
-            for axis in axes
-            for option, chosen in zip(self.options[axis], self.chosen[axis], strict=True)
-        ]
+        return self._sum_of(axes, attrgetter(level), scale)
+
+    def _sum_of(self, axes: tuple[str, ...], extent: Callable[[AxisPlacement], int], scale: int) -> cp_model.LinearExpr:
+        terms = [floor(log2(extent(option)) * scale) * chosen for axis in axes for option, chosen in self._options(axis)]
         return cp_model.LinearExpr.sum(terms) if terms else cp_model.LinearExpr.constant(0)
 
     def _capacities(self) -> None:
@@ -72,7 +73,8 @@ class PlacementModel:
         if lanes:
             model.add_at_most_one(lanes)
         element = workload.dtype.bits / 8
-        model.add(self._sum(workload.inputs[self.family.stationary], "in_slice", _FINE) <= _limit(hw.trf_bytes_per_slice / element))
+        staged = self._sum_of(workload.inputs[self.family.stationary], self.family.staged, _FINE)
+        model.add(staged <= _limit(hw.trf_bytes_per_slice / element))
         for tensor, size in ((workload.inputs[self.family.stream], element), (workload.output, workload.out_dtype.bits / 8)):
             model.add(self._sum(tensor, "in_slice", _FINE) <= _limit(hw.dm_bytes_per_slice / size))
 

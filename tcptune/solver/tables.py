@@ -59,19 +59,29 @@ class Family:
         w = self.workload
         return tuple(a for a in w.output if a in w.inputs[self.stationary] and a not in w.inputs[self.stream])
 
+    def staged(self, option: AxisPlacement) -> int:
+        """Positions of an axis of the stationary operand in the register file of a slice: packets are padded to flits.
+
+        Rows that only this operand pads are staged in full, a flit a packet (`Layout.held`, `Layout.staging_packet`).
+        """
+        row = summed_row(self.workload, self.stationary, option.axis)
+        if row > option.padded:
+            return row
+        if option.axis != self.innermost(self.stationary):
+            return option.in_slice
+        flit = self.workload.dtype.elements_in(self.hw.flit_bytes)
+        return option.in_slice // option.packet * -(-option.packet // flit) * flit
+
 
 def families(workload: Workload) -> list[Family]:
-    """All families of a contraction: either operand stationary, each operand as it lies or copied so that a summed axis is innermost."""
+    """All families of a contraction: either operand stationary, each as it lies or copied so that a summed axis is innermost.
+
+    What leaves the stream without a packet is left out, except where both operands lie as they are.
+    """
     summed = [a for a, role in workload.roles().items() if role == K]
-    out = []
-    for stationary in (0, 1):
-        plain = Family(workload, stationary, ("", ""))
-        found = [plain]
-        for axis in summed[:1]:
-            relayout = tuple(axis if inputs[-1] != axis else "" for inputs in workload.inputs)
-            found.append(Family(workload, stationary, (relayout[0], relayout[1])))
-        out += [f for n, f in enumerate(found) if f not in found[:n] and (f.packet_axis or f is plain)]
-    return out
+    copies = [("", *(a for a in summed if a != inputs[-1])) for inputs in workload.inputs]
+    found = [Family(workload, stationary, (first, second)) for stationary in (0, 1) for first, second in itertools.product(*copies)]
+    return [family for family in found if family.packet_axis or not any(family.relayout)]
 
 
 def powers(limit: int, most: int) -> list[int]:
@@ -103,7 +113,7 @@ def axis_options(family: Family, axis: str) -> list[AxisPlacement]:
             for c, n, p in itertools.product(halves, splits, packets)
             if size % (c * n * p) == 0
         ]
-    word = hw.stream_alignment_bytes * 8 // w.dtype.bits
+    word = w.dtype.elements_in(hw.stream_alignment_bytes)
     rows = any(inputs[-1] == axis for inputs in w.inputs)  # a slice's part of a row is whole 8-byte words (DMA-005)
     lanes = [n for n in hw.legal_lane_counts if n < 2 * size] if axis in family.lane_axes else [1]
     out = []
@@ -131,26 +141,27 @@ def _times(least: int, size: int) -> list[int]:
 
 
 def _packet_options(family: Family, axis: str, size: int) -> list[int]:
-    """Packet extents of one axis: one flit or two if it is the stream's packet, one flit if only the staging packet, else 1."""
+    """Packet extents of one axis, largest first: every power of two of words up to two flits in the stream's packet, up to one elsewhere.
+
+    A summed axis is not padded, so its packet divides it. Others are padded to packets at most up to the next power of two, or to a flit:
+    a padded flit of a short axis is written without a transpose, and staged without padding behind it.
+    """
     element: DType = family.workload.dtype
-    flit = family.hw.flit_bytes * 8 // element.bits
-    word = family.hw.stream_alignment_bytes * 8 // element.bits
+    flit, word = element.elements_in(family.hw.flit_bytes), element.elements_in(family.hw.stream_alignment_bytes)
     summed = family.workload.roles()[axis] == K
+    innermost = (family.innermost(family.stationary), family.innermost(family.stream))
     if axis == family.packet_axis:
         limit = 2 * flit if summed else min(2 * flit, family.hw.accumulator_columns)
-    elif axis == family.innermost(family.stationary) and not summed:
-        # the register file is read in full (OUTER-019): padding behind the packet may only follow the whole axis
-        return [flit, *(p for p in (flit // 2, word) if word <= p < flit and p >= size)]
-    elif axis in (family.innermost(family.stationary), family.innermost(family.stream)):
+    elif axis in innermost:
         limit = flit
     else:
         return [1]
+    extents = [word << n for n in range((limit // word).bit_length())]
     if summed:
-        whole = [p for p in (limit, limit // 2) if size % p == 0 and p >= flit]
-        return whole or [_largest_power(size, flit)]
+        return [p for p in reversed(extents) if size % p == 0] or [_largest_power(size, flit)]
+    whole = [flit] if axis in (family.packet_axis, innermost[0]) else []
     least = max(word, 1 << max(0, size - 1).bit_length())
-    whole = [flit] if axis == family.packet_axis else []  # a flit of a shorter axis, padded, is written without a transpose
-    return sorted({*whole, *(min(p, max(least, word)) for p in (limit, limit // 2, word) if p >= word)}, reverse=True)
+    return sorted({*whole, *(min(p, least) for p in extents)}, reverse=True)
 
 
 def _largest_power(size: int, limit: int) -> int:
@@ -203,20 +214,12 @@ class PlacementTable:
         return self.product(self.family.workload.output, "in_slice")
 
     def staged_flits(self) -> Ints:
-        """Flits of the stationary operand in the register file of a slice, packets padded to flits.
-
-        Rows that only this operand pads are staged in full, a flit a packet (`Layout.held`, `Layout.staging_packet`).
-        """
-        workload, index = self.family.workload, self.family.stationary
-        axis = workload.inputs[index][-1]
-        row, held = summed_row(workload, index, axis), self.column(axis, "in_slice")
-        half_padded = row > held * self.column(axis, "slice") * self.column(axis, "cluster")
-        block = self.block(index) // held * np.where(half_padded, row, held)
-        innermost = self.family.innermost(index)
-        packet = self.column(innermost, "packet")
-        if innermost == axis:
-            packet = np.where(half_padded, self._flit_elements, packet)
-        return np.asarray(block // packet * -(-packet // self._flit_elements), dtype=np.int64)
+        """Flits of the stationary operand in the register file of a slice (HW-004)."""
+        staged = np.ones(self.rows, dtype=np.int64)
+        for axis in self.family.workload.inputs[self.family.stationary]:
+            n = self.axes.index(axis)
+            staged *= np.array([self.family.staged(option) for option in self.options[n]], dtype=np.int64)[self.choice[:, n]]
+        return staged // self._flit_elements
 
     def streamed_flits(self) -> Ints:
         """Flits of the stream that a slice fetches once; of rows that only the stream pads, the live ones."""
@@ -226,7 +229,7 @@ class PlacementTable:
 
     @property
     def _flit_elements(self) -> int:
-        return self.family.hw.flit_bytes * 8 // self.family.workload.dtype.bits
+        return self.family.workload.dtype.elements_in(self.family.hw.flit_bytes)
 
 
 def placement_table(family: Family, limit_rows: int = 400_000) -> PlacementTable:

@@ -7,7 +7,8 @@ from itertools import islice
 
 import pytest
 
-from tcptune.ir.candidate import Candidate
+from tcptune.ir.candidate import Candidate, Knobs
+from tcptune.ir.placement import Placement
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tune
 from tcptune.search.parallel import evaluate
@@ -69,6 +70,45 @@ def test_full_enumeration_of_larger_workloads_finds_nothing_better_either(worklo
 @pytest.mark.parametrize("workload", LARGE, ids=named)
 def test_the_first_plans_of_an_enumeration_are_not_better_than_a_proven_result(workload):
     check(workload, FIRST)
+
+
+KNOWN = [
+    (
+        einsum("ib,bj->bij", i=16, b=32, j=16),  # packets of 8 B are staged: four blocks of b instead of two
+        {"i": {"Slice": 2, "Time": 8}, "b": {"Slice": 4, "Packet": 8}, "j": {"Packet": 16}},
+        Knobs(0, slice_order=("_", "b", "i"), rings=(2, 2), lane_mode="Sequential", staging="main"),
+    ),
+    (
+        einsum("kli,klj->ij", k=2, l=64, i=8, j=8),  # only the operand that waits is copied
+        {"k": {"Time": 2}, "l": {"Slice": 4, "Packet": 16}, "i": {"Time": 8}, "j": {"Packet": 8}},
+        Knobs(0, slice_order=("_", "l"), relayout=("l", ""), lane_mode="Sequential"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("workload", "levels", "knobs"), KNOWN, ids=["short packets", "one copy"])
+def test_legal_plans_are_in_the_space_and_not_better_than_what_is_found(workload, levels, knobs):
+    placement = Placement.from_json(levels)
+    plan = evaluate(Candidate(workload, placement, knobs), "vendor")
+    assert plan.fate == "scheduled"
+    space = Space(workload)
+    same = [t for t in space.tables if (t.family.stationary, t.family.relayout) == (knobs.stationary, knobs.relayout)]
+    assert any(t.placement(row) == placement for t in same for row in range(t.rows))
+    result = tune(workload, trials=60, seed=0)
+    assert result.makespan <= plan.makespan
+    assert result.lower_bound <= plan.makespan
+
+
+@pytest.mark.parametrize("profile", ["manual", "vendor"])
+@pytest.mark.parametrize("workload", [einsum("hw,w->h", h=1, w=56), einsum("ik,jk->ij", i=1, j=1, k=112)], ids=named)
+def test_one_result_in_a_padded_row_is_stored_with_its_padding(workload, profile):
+    space = Space(workload, profile)
+    for entry in range(6):
+        candidate = Candidate(workload, space.placement(entry), space.start_knobs(entry))
+        outcome = evaluate(candidate, profile)
+        if outcome.fate == "scheduled":
+            assert outcome.makespan >= space.bound(entry), candidate.to_json()
+            assert outcome.makespan >= space.own_bound(candidate)
 
 
 def test_what_depends_on_the_placement_of_an_epilogue_is_priced_exactly():

@@ -7,7 +7,7 @@ import pytest
 
 from tcptune.ir.workload import einsum
 from tcptune.model.hardware import RNGD
-from tcptune.solver.tables import Family, families, placement_table
+from tcptune.solver.tables import Family, axis_options, families, placement_table
 
 WORKLOADS = [
     einsum("ik,jk->ij", i=8, j=5, k=32),
@@ -69,3 +69,27 @@ def test_rows_that_only_the_stationary_operand_pads_are_staged_in_full_flits():
     assert 48 in held
     assert (table.staged_flits() == 2 * held).all()
     assert (table.column("k", "cluster") == 1).all()  # both clusters would cut the padding
+
+
+def test_packets_are_all_powers_of_two_from_a_word_to_a_flit_also_where_they_are_staged_only():
+    """32 positions of b: a slice may hold 16, 8 or 4 bf16 as one packet, and shorter ones leave more slices."""
+    family = Family(einsum("ib,bj->bij", i=16, b=32, j=16), 0, ("", ""))
+    assert family.innermost(family.stationary) == "b" != family.packet_axis
+    blocks = {(o.slice, o.time, o.packet) for o in axis_options(family, "b") if o.cluster == o.lane == 1}
+    assert {(2, 1, 16), (4, 1, 8), (8, 1, 4), (4, 2, 4), (1, 8, 4)} <= blocks
+
+
+def test_the_register_file_holds_a_flit_for_every_shorter_packet():
+    """8 rows of j, each one flit, two flits of half a packet, or four of a word."""
+    family = Family(einsum("ib,bj->bij", i=16, b=8, j=16), 1, ("", ""))
+    table = placement_table(family)
+    whole = (table.column("b", "in_slice") == 8) & (table.column("j", "in_slice") == 16)
+    found = {(int(p), int(f)) for p, f in zip(table.column("j", "packet")[whole], table.staged_flits()[whole], strict=True)}
+    assert found == {(16, 8), (8, 16), (4, 32)}
+
+
+def test_either_operand_is_copied_for_any_summed_axis_or_lies_as_it_is():
+    """`kli,klj->ij`: no copy, k or l innermost, for both operands; a stream with k in front of a register file with l has no packet."""
+    found = {(f.stationary, f.relayout) for f in families(einsum("kli,klj->ij", k=2, l=64, i=8, j=8))}
+    shared = [("", ""), ("k", "k"), ("l", "l")]
+    assert found == {*((0, r) for r in [*shared, ("k", ""), ("l", "")]), *((1, r) for r in [*shared, ("", "k"), ("", "l")])}
