@@ -16,7 +16,8 @@ from typing import Any, Generic, TypeVar
 from tcptune.errors import WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
-from tcptune.exec.running.oracle import Verification, verify
+from tcptune.exec.running.oracle import verify
+from tcptune.exec.running.verification import Verification
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.schedule import CORE
 from tcptune.ir.workload import Workload
@@ -31,7 +32,7 @@ from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, UNPRICED, StepR
 REPORTED = 10
 """Plans in the report; each passes its oracle."""
 
-STUDY_VERSION = 2
+STUDY_VERSION = 3
 
 TEMPLATE, PROVEN, EXHAUSTED, TRIALS, TIME, INTERRUPT = "template", "proven", "exhausted", "trials", "time", "interrupt"
 """Why a search ends; ``exhausted``: all of its space was tried, without a proof."""

@@ -11,8 +11,9 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 from tcptune.exec.lowering.layout import Layout
-from tcptune.exec.lowering.routes import route_choices
-from tcptune.ir.candidate import Candidate, Knobs
+from tcptune.exec.lowering.partial_sums import CLUSTER_SUMS, SLICE_SUMS
+from tcptune.exec.lowering.routes import copies_choices, route_choices
+from tcptune.ir.candidate import REPLICATED, Candidate, Knobs
 from tcptune.search.knobs import gather_choices, slice_orders, sum_choices
 from tcptune.search.space import Space
 
@@ -27,6 +28,8 @@ DISTRIBUTIONS: dict[str, BaseDistribution] = {
     "ring_1": IntDistribution(0, 15),
     "spread_0": CategoricalDistribution(("outer", "inner", "lane")),
     "spread_1": CategoricalDistribution(("outer", "inner", "lane")),
+    "copies_0": IntDistribution(0, 15),
+    "copies_1": IntDistribution(0, 15),
     "refetch": CategoricalDistribution((False, True)),
     "k_inner": CategoricalDistribution((True, False)),
     "lane_mode": CategoricalDistribution(("Interleaved", "Sequential")),
@@ -34,6 +37,8 @@ DISTRIBUTIONS: dict[str, BaseDistribution] = {
     "gather": IntDistribution(0, 31),
     "cast": CategoricalDistribution(("engine", "commit")),
     "staging": CategoricalDistribution(("sub", "main")),
+    "slice_sum": CategoricalDistribution(SLICE_SUMS),
+    "cluster_sum": CategoricalDistribution(CLUSTER_SUMS),
 }
 
 
@@ -84,22 +89,37 @@ class Suggester:
             cast=params["cast"],
             staging=params["staging"],
         )
-        layout = Layout(Candidate(self.space.workload, placement, knobs))
-        routes = [route_choices(layout, n) for n in (0, 1)]
-        rings = [list(dict.fromkeys(ring for ring, _ in r)) for r in routes]
-        chosen = [rings[n][params[f"ring_{n}"] % len(rings[n])] for n in (0, 1)]
-        spreads = [[how for ring, how in routes[n] if ring == chosen[n]] for n in (0, 1)]
-        spread = [wanted if (wanted := params[f"spread_{n}"]) in spreads[n] else spreads[n][0] for n in (0, 1)]
-        sums = sum_choices(layout)
-        slice_sum, cluster_sum = sums[params["slice_order"] // len(orders) % len(sums)]
-        gathers = gather_choices(layout)
-        gather, gather_ring = gathers[params["gather"] % len(gathers)]
-        values = {
-            "rings": chosen,
-            "spread": spread,
-            "gather": gather,
-            "gather_ring": gather_ring,
-            "slice_sum": slice_sum,
-            "cluster_sum": cluster_sum,
-        }
-        return Candidate(self.space.workload, placement, Knobs.from_json({**knobs.to_json(), **values}))
+        chosen = _choices_of(Layout(Candidate(self.space.workload, placement, knobs)), params)
+        return Candidate(self.space.workload, placement, Knobs.from_json({**knobs.to_json(), **chosen}))
+
+
+def _choices_of(layout: Layout, params: dict[str, Any]) -> dict[str, Any]:
+    """Routes, sums and gather: those of a suggestion that the placement allows; copies are read where the load replicates."""
+    routes = [route_choices(layout, n) for n in (0, 1)]
+    rings, spread, copies = [], [], []
+    for n in (0, 1):
+        sizes = list(dict.fromkeys(size for size, _ in routes[n]))
+        ring = sizes[params[f"ring_{n}"] % len(sizes)]
+        rings.append(ring)
+        spread.append(_wanted(params[f"spread_{n}"], [how for size, how in routes[n] if size == ring]))
+        counts = copies_choices(layout, n) if ring == REPLICATED else [1]
+        copies.append(counts[params[f"copies_{n}"] % len(counts)])
+    sums = sum_choices(layout)
+    slice_sum = _wanted(params["slice_sum"], [slices for slices, _ in sums])
+    cluster_sum = _wanted(params["cluster_sum"], [clusters for slices, clusters in sums if slices == slice_sum])
+    gathers = gather_choices(layout)
+    gather, gather_ring = gathers[params["gather"] % len(gathers)]
+    return {
+        "rings": rings,
+        "spread": spread,
+        "copies": copies,
+        "gather": gather,
+        "gather_ring": gather_ring,
+        "slice_sum": slice_sum,
+        "cluster_sum": cluster_sum,
+    }
+
+
+def _wanted(name: str, allowed: list[str]) -> str:
+    """The choice of that name, or the first where it is not allowed."""
+    return name if name in allowed else allowed[0]

@@ -12,6 +12,7 @@ import pytest
 from tcptune.errors import WorkError
 from tcptune.ir.workload import einsum
 from tcptune.search.entry import tune
+from tcptune.search.frame import STUDY_VERSION
 from tcptune.search.parallel import Workers
 from tcptune.search.space import Space
 from tcptune.search.store import Study, _valid_lines
@@ -22,7 +23,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from tcptune.ir.workload import einsum
-from tcptune.search.entry import tune
+from tcptune.search.frame import STUDY_VERSION
 print("ready", flush=True)
 tune(einsum({text!r}, sizes={sizes!r}), trials={trials}, seed=0, study=Path(sys.argv[1]))
 print("done", flush=True)
@@ -54,7 +55,7 @@ def check_kills(tmp_path, delays):
     resumed = tune(workload, trials=TRIALS, seed=0, study=path)
     fresh = tune(workload, trials=TRIALS, seed=0)
     assert json.dumps({**resumed.to_json(), "wall_time_s": 0}) == json.dumps({**fresh.to_json(), "wall_time_s": 0})
-    with Study(path, {"workload": workload.to_json(), "seed": 0, "profile": "vendor", "version": 2}) as study:
+    with Study(path, {"workload": workload.to_json(), "seed": 0, "profile": "vendor", "version": STUDY_VERSION}) as study:
         assert sorted(study.records) == list(range(len(study.records)))
 
 
