@@ -23,7 +23,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from tcptune.ir.workload import einsum
-from tcptune.search.frame import STUDY_VERSION
+from tcptune.search.entry import tune
 print("ready", flush=True)
 tune(einsum({text!r}, sizes={sizes!r}), trials={trials}, seed=0, study=Path(sys.argv[1]))
 print("done", flush=True)
