@@ -135,12 +135,12 @@ def dmn_schedule(cycle: int, requests: int, hw: Hardware = RNGD) -> tuple[tuple[
 
 def starvation_cycles(consecutive_accesses: int, hw: Hardware = RNGD) -> int:
     """Longest wait of a DMA request when one bank is held for so many accesses in a row (DM-011)."""
-    return hw.request_bytes // hw.dmn_bytes_per_cycle * consecutive_accesses * hw.slices_per_dmn
+    return -(-hw.request_bytes * consecutive_accesses * hw.slices_per_dmn // hw.dmn_bytes_per_cycle)
 
 
 def max_consecutive_accesses(hw: Hardware = RNGD) -> int:
     """Most accesses in a row to one bank that DMA survives (DM-010): 63."""
-    return (hw.noc_timeout_cycles - 1) // starvation_cycles(1, hw)
+    return (hw.noc_timeout_cycles * hw.dmn_bytes_per_cycle - 1) // (hw.request_bytes * hw.slices_per_dmn)
 
 
 def check_starvation(consecutive_accesses: int, hw: Hardware = RNGD) -> int:

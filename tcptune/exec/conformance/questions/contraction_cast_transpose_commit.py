@@ -290,7 +290,8 @@ def i32_narrow_wrap(case: Case) -> None:
 def transpose_cost(case: Case) -> None:
     """Flits, buffering and cycles of a transpose (TRANSPOSE-011 to TRANSPOSE-014), or the limit of the engine that it breaks."""
     p, expect = case["params"], case.get("expect", {})
-    columns = p["packets_per_col"] * p["valid_size"]
+    packets = p.get("packets_per_col", -(-p.get("in_cols", p["valid_size"]) // p["valid_size"]))
+    columns = packets * p["valid_size"]
     expect_equal("in_cols", columns, p.get("in_cols", columns))
     broken = _broken_transpose_limits(p, columns)
     expect_equal("verdict", "reject" if broken else "accept", expect.get("verdict", "accept"))
@@ -298,7 +299,7 @@ def transpose_cost(case: Case) -> None:
         if not broken & {expect.get("rule"), *expect.get("also_violates", ())}:
             raise Mismatch(f"refused by {sorted(broken)}, expected {expect.get('rule')}")
         return
-    in_flits = p["in_rows"] * p["packets_per_col"]
+    in_flits = p["in_rows"] * packets
     double = transpose.is_double_buffered(columns, RNGD)
     cycles = transpose.transpose_cycles(p.get("n", 1), in_flits, p.get("out_rows", columns), double)
     _compare(case, {"in_cols": columns, "in_flits": in_flits, "buffering": "double" if double else "single", "cycles": cycles})

@@ -16,7 +16,7 @@ from tcptune.model.tensor_unit import ENGINES
 
 @cost("cli_filter")
 def check_filter(case: Case) -> None:
-    expect_derived(case, {"selected": tools.selected(case["params"]["functions"], case["params"]["filters"])}, ignore=("note",))
+    expect_derived(case, {"selected": tools.selected(case["params"]["functions"], case["params"].get("filters", ()))}, ignore=("note",))
 
 
 @table("cli_pre_step")

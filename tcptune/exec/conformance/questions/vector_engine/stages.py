@@ -325,8 +325,9 @@ def operand_sources(case: Case) -> None:
 @cost("vrf_capacity")
 def register_capacity(case: Case) -> None:
     params = case["params"]
-    reserved = RNGD.vrf_stash_bytes_per_slice if params["stash"] else 0
-    expect_derived(case, {"reserved_bytes": reserved, "rhs_bytes": operand_room_bytes(params["vrf_bytes"], reserved)})
+    reserved = RNGD.vrf_stash_bytes_per_slice if params.get("stash") else 0
+    size = params.get("vrf_bytes", RNGD.vrf_bytes_per_slice)
+    expect_derived(case, {"reserved_bytes": reserved, "rhs_bytes": operand_room_bytes(size, reserved)})
 
 
 @table("narrow_widen")
@@ -414,4 +415,4 @@ def intra_slice_reduce(case: Case) -> None:
 def inter_slice_reduce(case: Case) -> None:
     params = case["params"]
     tail = tail_cycles(params["reduction_ratio"])
-    expect_derived(case, {"tail_cycles": tail, "total_cycles": params["input_stream_cycles"] + tail})
+    expect_derived(case, {"tail_cycles": tail, "total_cycles": params.get("input_stream_cycles", 0) + tail})
