@@ -17,8 +17,8 @@ from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.program.build import KernelBuilder
 from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.fill import SEED
-from tcptune.exec.running.oracle import Verification
 from tcptune.exec.running.oracle import verify as verify_checked
+from tcptune.exec.running.verification import Verification
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.mappings.axes import Axes
 from tcptune.ir.schedule import Schedule

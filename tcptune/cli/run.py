@@ -19,7 +19,8 @@ from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.program.unread import unread_notes
 from tcptune.exec.running.fill import SEED, declared_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
-from tcptune.exec.running.oracle import Verification, has_oracle, verify
+from tcptune.exec.running.oracle import has_oracle, verify
+from tcptune.exec.running.verification import Verification
 from tcptune.exec.scheduling.impose import imposed_ranks
 from tcptune.exec.scheduling.schedule_forms import one_schedule
 from tcptune.exec.scheduling.schedule_json import write_schedule
@@ -126,7 +127,9 @@ def print_summary(name: str, compiled: Compiled | None, unscheduled: str, result
     else:
         failed, count = len(verification.failures), len(verification.runs)
         verdict = f"differs from its oracle on {failed} of {count} inputs" if failed else f"agrees with its oracle on {count} inputs"
-        console.print(f"{name}: legal, {verdict}")
+        console.print("; ".join(part for part in (f"{name}: legal, {verdict}", verification.margin()) if part), soft_wrap=True)
+        if verification.tolerance_ignored:
+            console.print("the kernel's tolerance is not used: integers are compared exactly")
         for left in verification.not_compared:
             console.print(f"not compared: {left}")
     for entry in result.undefined:

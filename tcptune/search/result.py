@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from tcptune.exec.running.oracle import Verification
+from tcptune.exec.running.verification import Verification
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.schedule import Schedule
 
@@ -49,7 +49,8 @@ class OracleSummary:
     def of(cls, verifications: Iterable[Verification]) -> OracleSummary:
         """The runs of every verification that passed (a plan that failed its oracle is not part of the result)."""
         whole = Verification(tuple(run for verification in verifications if verification.passed for run in verification.runs))
-        return cls(**{name: value for name, value in whole.to_json().items() if name != "failures"})
+        told = {f.name for f in fields(cls)}
+        return cls(**{name: value for name, value in whole.to_json().items() if name in told})
 
     def to_json(self) -> dict[str, Any]:
         return {

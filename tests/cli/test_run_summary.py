@@ -2,7 +2,7 @@
 
 from tcptune.cli.run import print_summary
 from tcptune.exec.running.interpret import RunResult
-from tcptune.exec.running.oracle import OracleReport, OracleRun, Verification
+from tcptune.exec.running.verification import OracleReport, OracleRun, Verification
 
 
 def test_results_without_a_form_are_named_as_not_compared(capsys):

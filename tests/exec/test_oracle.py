@@ -10,7 +10,8 @@ from tcptune.exec.program.check import check_kernel
 from tcptune.exec.running.differences import FailingCell, number_text, told_apart, within
 from tcptune.exec.running.fill import declared_inputs, drawn_inputs
 from tcptune.exec.running.interpret import run_kernel
-from tcptune.exec.running.oracle import OracleReport, Verification, compare_with_oracle, dense, has_oracle, reference, verify
+from tcptune.exec.running.oracle import compare_with_oracle, dense, has_oracle, reference, verify
+from tcptune.exec.running.verification import OracleReport, Verification
 from tcptune.ir.kernels.kernel import Kernel, Tolerance
 
 SMALL = {
@@ -277,3 +278,41 @@ class TestShareOfTheBound:
 
     def test_exact_integers_use_none(self):
         assert verify(check_kernel(patterns.elementwise_mul(64))).to_json()["max_bound_share"] == 0
+
+
+class TestIntegersAreExact:
+    def wrong(self, oracle):
+        """Adds 2 where the oracle says so much, with a tolerance that would cover the difference."""
+        loose = Tolerance(0.02, 5.0, "max").to_json()
+        return verify(check_kernel(swapped(patterns.constant_add(64, constant=2), oracle=oracle, tolerance=loose)), seeds=(1,))
+
+    def test_no_tolerance_covers_a_wrong_integer(self):
+        found = self.wrong("einsum a->a | add 1")
+        assert len(found.failures) == len(found.runs)
+        assert found.failures[0].report.max_error == 1.0
+        assert found.tolerance_ignored
+
+    def test_the_right_integers_pass_and_the_unused_tolerance_is_told(self):
+        found = self.wrong("einsum a->a | add 2")
+        assert found.passed and found.tolerance_ignored and found.closest is None
+        assert "no difference allowed" in found.margin()
+
+    def test_moved_integers_are_exact_too(self):
+        loose = Tolerance(0.0, 300.0, "sum").to_json()
+        kernel = patterns.fetch_commit()
+        found = verify(check_kernel(swapped(kernel, tolerance=loose)), seeds=(1,))
+        assert found.passed and found.tolerance_ignored
+
+    def test_a_tolerance_of_floats_is_used(self):
+        assert not verify(check_kernel(patterns.gemv(256, 64)), seeds=(1,)).tolerance_ignored
+
+
+def test_the_cell_closest_to_its_limit_is_the_one_with_the_largest_share_of_what_it_is_allowed():
+    found = verify(check_kernel(patterns.gemv(256, 64)), seeds=(1, 2))
+    run, cell = found.closest
+    assert cell.share == pytest.approx(abs(cell.cell.got - cell.cell.expected) / cell.allowed)
+    assert cell.share == max(r.report.max_bound_share for r in found.runs) <= 1
+    allowed = max(0.02 * abs(cell.cell.expected), 0.5)  # ORACLE-005; the arithmetic's own bound may be wider
+    assert cell.allowed >= allowed
+    assert f"{100 * cell.share:.3g} % of what is allowed" in found.margin() and run.how in found.margin() and "I = " in found.margin()
+    assert found.to_json()["closest"]["at"] == dict(cell.cell.at)

@@ -19,6 +19,11 @@ _WHOLE = 2.0**53
 """Whole numbers below are exact in float64 and written in full."""
 
 
+def in_force(tolerance: Tolerance, *, integers: bool) -> Tolerance:
+    """The tolerance that counts: none of a kernel covers integers that are computed from integers, a wrong one is a wrong kernel."""
+    return Tolerance(form="exact") if integers else tolerance
+
+
 def allowance(want: Floats, tolerance: Tolerance, bound: Floats | float = 0.0) -> Floats:
     """How far a result may be from `want` (ORACLE-009): the tolerance, or `bound` where that is wider; nothing if exact."""
     if tolerance.form == "exact":

@@ -13,7 +13,7 @@ The text of an oracle::
 
 Anything else is prose and no oracle. References are computed in float64 (integers exactly, modulo 2^32); results are rounded by the device
 alone. The bound of a contraction in f32 with a bf16 result is ``|err| <= 2^-8 |ref| + K 2^-24 sum |a b|``; a kernel's own tolerance may
-be wider.
+be wider, but not of integers that are computed from integers: these are compared exactly.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from collections.abc import Mapping as Dict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tcptune.errors import InputError, WorkError
+from tcptune.errors import InputError
 from tcptune.exec.program.checked import CheckedKernel, CheckedStep
 from tcptune.exec.running import formulas
-from tcptune.exec.running.differences import FailingCell, allowance, number_text, within
+from tcptune.exec.running.differences import FailingCell, allowance, in_force, within
 from tcptune.exec.running.fill import PATTERNS, SEED, cells_of, drawn_inputs
 from tcptune.exec.running.interpret import RunResult, run_kernel
+from tcptune.exec.running.verification import ClosestCell, OracleReport, OracleRun, Verification
 from tcptune.ir.kernels.kernel import Kernel, KernelInput, Tolerance
 from tcptune.ir.kernels.ops import ContractOuter
+from tcptune.ir.mappings.cells import CellTable
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model.engines.contraction.values import Mode
 from tcptune.model.numerics.elements import encode_host
@@ -82,47 +83,6 @@ class Reference:
     values: Floats
     bound: Floats
     integer: bool = False
-
-
-@dataclass(frozen=True)
-class OracleReport:
-    """Outcome of one comparison.
-
-    Attributes:
-        compared: live cells compared.
-        undefined: live cells that hold nothing known.
-        wrong: cells beyond the tolerance.
-        worst: the cell furthest beyond it, as text.
-        max_error: largest absolute difference.
-        max_relative_error: largest difference relative to a reference that is not 0.
-        not_compared: results of the kernel for which the oracle has no form.
-        max_bound_share: largest difference as a share of what is allowed in its cell; 1 is the limit. A cell that is further off
-            and passes because it holds the reference as it is stored does not count.
-        cell: the wrong cell that `worst` tells of, None if all agree.
-    """
-
-    compared: int
-    undefined: int
-    wrong: int
-    worst: str
-    max_error: float
-    max_relative_error: float = 0.0
-    not_compared: tuple[str, ...] = ()
-    max_bound_share: float = 0.0
-    cell: FailingCell | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether something was compared, and all of it agrees."""
-        return self.compared > 0 and not self.wrong and not self.undefined
-
-    def __str__(self) -> str:
-        rest = f"; not compared: {', '.join(self.not_compared)}" if self.not_compared else ""
-        if self.passed:
-            return f"{self.compared} cells agree, largest difference {number_text(self.max_error)}{rest}"
-        if not self.compared:
-            return f"the result has no live cell to compare{rest}"
-        return f"{self.wrong} of {self.compared} cells differ, {self.undefined} are undefined; {self.worst}{rest}"
 
 
 def has_oracle(kernel: Kernel) -> bool:
@@ -180,7 +140,8 @@ def reference(kernel: Kernel, inputs: Dict[str, Values], result: int = 0) -> Ref
     if kind == "formula":
         answer = formulas.find(found["formula"])(arrays, kernel)
         values, bound = answer if isinstance(answer, tuple) else (answer, np.zeros_like(answer))
-        return Reference(values, bound)
+        whole = not any(i.type.dtype.is_float for i in kernel.inputs) and bool(np.all(values == np.rint(values)))
+        return Reference(values, bound, whole)
     if kind == "permute":
         (entry,) = _operands(kernel, found, 1)
         before, after = found["labels"].replace(" ", "").split("->")
@@ -189,7 +150,7 @@ def reference(kernel: Kernel, inputs: Dict[str, Values], result: int = 0) -> Ref
         if sorted(after) != sorted(before):
             raise InputError(f"the oracle permutes {before!r} into {after!r}", hint="the same labels, each once")
         values = np.transpose(arrays[entry.name], [places[c] for c in after])
-        return Reference(values, np.zeros_like(values))
+        return Reference(values, np.zeros_like(values), not entry.type.dtype.is_float)
     return _einsum(kernel, arrays, found, largest=kind == "maximum")
 
 
@@ -345,6 +306,8 @@ def compare_with_oracle(kernel: Kernel, inputs: Dict[str, Values], result: RunRe
         kernel.outputs[count:],
         max(r.max_bound_share for r in found),
         next((r.cell for r in found if r.cell), None),
+        max((r.closest for r in found if r.closest), key=lambda c: c.share, default=None),
+        any(r.tolerance_ignored for r in found),
     )
 
 
@@ -368,26 +331,41 @@ def _compare_result(kernel: Kernel, inputs: Dict[str, Values], result: RunResult
     elif expected.integer:
         bound = np.zeros_like(bound)
     want_stored = _stored(want, type_)
-    tolerance = kernel.tolerance or Tolerance()
+    exact_integers = expected.integer and not type_.dtype.is_float
+    given = kernel.tolerance or Tolerance()
+    tolerance = in_force(given, integers=exact_integers)
     fine = within(got, want, tolerance, bound) | (got == want_stored)
     undefined = int((~values.defined[live]).sum())
     wrong = np.flatnonzero(~fine & values.defined[live])
     worst, cell = "", None
     if wrong.size:
-        first = int(wrong[int(np.argmax(np.abs(got[wrong] - want[wrong])))])
-        where = tuple((a, int(cells.coords[a][live][first])) for a in cells.coords)
-        cell = FailingCell(name, where, float(got[first]), float(want[first]))
+        cell = _cell(name, cells, got, want, int(wrong[int(np.argmax(np.abs(got[wrong] - want[wrong])))]))
         worst = str(cell)
     elif undefined:
         worst = str(result.undefined[0]) if result.undefined else "undefined cells"
     finite = np.isfinite(got) & np.isfinite(want)
     error, size, allowed = np.abs(got[finite] - want[finite]), np.abs(want[finite]), allowance(want, tolerance, bound)[finite]
     relative = error[size > 0] / size[size > 0]
-    counted = (allowed > 0) & ((error <= allowed) | (got != want_stored)[finite])
-    share = error[counted] / allowed[counted]
-    largest, largest_relative, largest_share = (float(np.max(found, initial=0.0)) for found in (error, relative, share))
-    counts = int(live.sum()), undefined, int(wrong.size)
-    return OracleReport(*counts, worst, largest, largest_relative, max_bound_share=largest_share, cell=cell)
+    counted = np.flatnonzero((allowed > 0) & ((error <= allowed) | (got != want_stored)[finite]))
+    closest = None
+    if counted.size:
+        nearest = int(counted[int(np.argmax(error[counted] / allowed[counted]))])
+        closest = ClosestCell(_cell(name, cells, got, want, int(np.flatnonzero(finite)[nearest])), float(allowed[nearest]))
+    share = 0.0 if closest is None else closest.share
+    largest, largest_relative = (float(np.max(found, initial=0.0)) for found in (error, relative))
+    return OracleReport(
+        *(int(live.sum()), undefined, int(wrong.size), worst, largest, largest_relative),
+        max_bound_share=share,
+        cell=cell,
+        closest=closest,
+        tolerance_ignored=exact_integers and given.form != "exact" and max(given.rel, given.abs) > 0,
+    )
+
+
+def _cell(name: str, cells: CellTable, got: Floats, want: Floats, number: int) -> FailingCell:
+    """The live cell of that number: its index on every axis, what was found and what is expected."""
+    where = tuple((axis, int(cells.coords[axis][cells.live][number])) for axis in cells.coords)
+    return FailingCell(name, where, float(got[number]), float(want[number]))
 
 
 def _stored(want: Floats, type_: TensorType) -> Floats:
@@ -407,68 +385,6 @@ def _result_axes(form: tuple[str, re.Match[str]], type_: TensorType) -> list[str
         return list(axes)
     labels = found["labels"].replace(" ", "").lower().split("->")[-1]
     return _letters(labels, axes)
-
-
-@dataclass(frozen=True)
-class OracleRun:
-    """One comparison: how the inputs were drawn, with which seed, and the outcome."""
-
-    how: str
-    seed: int
-    report: OracleReport
-
-    def to_json(self) -> dict[str, Any]:
-        """An entry of ``failures``: the input set, and what is wrong with its results."""
-        report = self.report
-        counts = {"compared": report.compared, "wrong": report.wrong, "undefined": report.undefined}
-        cell = None if report.cell is None else report.cell.to_json()
-        return {"inputs": self.how, "seed": self.seed, **counts, "cell": cell, "message": str(report)}
-
-
-@dataclass(frozen=True)
-class Verification:
-    """All comparisons of a kernel."""
-
-    runs: tuple[OracleRun, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether there were runs, and all of them passed."""
-        return bool(self.runs) and not self.failures
-
-    @property
-    def failures(self) -> tuple[OracleRun, ...]:
-        """The runs that did not pass."""
-        return tuple(r for r in self.runs if not r.report.passed)
-
-    @property
-    def undefined_reads(self) -> int:
-        return max((r.report.undefined for r in self.runs), default=0)
-
-    @property
-    def not_compared(self) -> tuple[str, ...]:
-        """Results of the kernel for which its oracle has no form."""
-        return self.runs[0].report.not_compared if self.runs else ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The ``oracle`` object of documents: passed, cases, largest errors, undefined cells that were read, the runs that failed."""
-        return {
-            "passed": self.passed,
-            "cases": len(self.runs),
-            "max_abs_error": max((r.report.max_error for r in self.runs), default=0.0),
-            "max_rel_error": max((r.report.max_relative_error for r in self.runs), default=0.0),
-            "max_bound_share": max((r.report.max_bound_share for r in self.runs), default=0.0),
-            "undefined_reads": self.undefined_reads,
-            "failures": [run.to_json() for run in self.failures],
-        }
-
-    def require(self) -> None:
-        """Raises:
-        WorkError: the first run that failed.
-        """
-        if self.failures:
-            run = self.failures[0]
-            raise WorkError(f"the result differs from the oracle on {run.how} inputs (seed {run.seed}): {run.report}")
 
 
 def most_products(steps: Sequence[CheckedStep]) -> int:
