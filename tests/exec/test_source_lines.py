@@ -38,8 +38,8 @@ pub fn pair(
         .vector_narrow_split::<m![K / 4], m![K % 4]>()
         .vector_intra_slice_reduce::<K, m![1], m![1 # 4]>(IntraSliceReduceOpF32::Max)
         .vector_widen_pad::<m![1 # 8]>().vector_final().commit_trim::<m![1 # 8]>().commit::<m![1 # 8]>();
-    let a_out = a.to_hbm::<m![1], m![I]>(&mut device.tdma);
-    let b_out = b.to_hbm::<m![1], m![I]>(&mut device.tdma);
+    let a_out = a.to_hbm(&mut device.tdma);
+    let b_out = b.to_hbm(&mut device.tdma);
     (a_out, b_out)
 }
 """

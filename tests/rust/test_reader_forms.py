@@ -45,6 +45,15 @@ SAME = {
     "a chip count by name": _kernel(before="const CHIPS: usize = 1;\n", device="#[device(chip = CHIPS)]\n"),
     "the attribute by its path": _kernel(device="#[furiosa_opt_std::device(chip = 1)]\n"),
     "return": _kernel(end="    return x_dm.to_hbm(&mut device.tdma);\n}\n"),
+    "the result by a name": _kernel(end="    let out = x_dm.to_hbm(&mut device.tdma);\n    out\n}\n"),
+    "the returned result by the name of something before it": _kernel(
+        end="    let out = x_dm.view();\n    let mut out = x_dm.to_hbm(&mut device.tdma);\n    return out;\n}\n"
+    ),
+    "a helper that names its result": _kernel(
+        before="fn load(device: &mut Device, x: &HbmTensor<bf16, Chip, m![T, H]>) -> DmTensor<bf16, Chip, Cluster, m![T], m![H]> {\n"
+        "    let loaded = x.to_dm(&mut device.tdma);\n    loaded\n}\n",
+        body="    let x_dm = load(device, x);\n",
+    ),
     "a block": _kernel(body=LOAD.replace("x.to_dm(&mut device.tdma)", "{ x.to_dm(&mut device.tdma) }")),
     "contexts taken out of the device": _kernel(
         body="    let Device { tdma: dma, .. } = device;\n" + LOAD.replace("&mut device.tdma", "dma"), end="    x_dm.to_hbm(dma)\n}\n"

@@ -31,6 +31,7 @@ def read_block(frame: Frame, block: Node, name: str | None = None, hint: TensorH
         RustError: RUST-008, a statement is not part of the subset.
     """
     children = [c for c in block.named_children if c.type not in _COMMENTS]
+    wanted = _wanted(frame, children, hint)
     for position, node in enumerate(children):
         last = position == len(children) - 1
         if node.type in _ITEMS:
@@ -39,7 +40,7 @@ def read_block(frame: Frame, block: Node, name: str | None = None, hint: TensorH
         if result is not None:
             return frame.value(result, name, hint)
         if node.type == "let_declaration":
-            _let(frame, node)
+            _let(frame, node, wanted.get(position))
         elif node.type == "expression_statement":
             _expression(frame, node)
         elif node.type == "for_expression":
@@ -51,6 +52,29 @@ def read_block(frame: Frame, block: Node, name: str | None = None, hint: TensorH
         else:
             frame.value(node)
     return None
+
+
+def _wanted(frame: Frame, children: list[Node], hint: TensorHint | TupleHint | None) -> dict[int, TensorHint | TupleHint]:
+    """Types of the bindings that a block ends with, by the place of their ``let``: ``let y = x.to_hbm(…); y`` has the type of the block."""
+    if hint is None or not children:
+        return {}
+    value = _result(frame, children[-1]) or children[-1]
+    parts = value.named_children if value.type == "tuple_expression" else [value]
+    found: dict[int, TensorHint | TupleHint] = {}
+    for number, part in enumerate(parts):
+        own = hint.part(number, len(parts)) if isinstance(hint, TupleHint) else hint if len(parts) == 1 else None
+        place = _last_let(frame, children, frame.source.text_of(part)) if part.type == "identifier" and own is not None else None
+        if place is not None and own is not None:
+            found[place] = own
+    return found
+
+
+def _last_let(frame: Frame, children: list[Node], name: str) -> int | None:
+    """The place of the last ``let`` of a block that binds a name."""
+    lets = [(at, node.child_by_field_name("pattern")) for at, node in enumerate(children) if node.type == "let_declaration"]
+    single = [(at, p) for at, p in lets if p is not None and p.type in ("identifier", "mut_pattern")]
+    places = [at for at, pattern in single if _names(frame, pattern) == [name]]
+    return places[-1] if places else None
 
 
 def _result(frame: Frame, node: Node) -> Node | None:
@@ -92,11 +116,12 @@ def _assign(frame: Frame, node: Node) -> None:
     frame.assign(name, frame.value(right, name))
 
 
-def _let(frame: Frame, node: Node) -> None:
+def _let(frame: Frame, node: Node, wanted: TensorHint | TupleHint | None = None) -> None:
+    """``let x: T = …;``; `wanted` is the type where none is written, if what follows tells."""
     pattern, value_node, annotation = (node.child_by_field_name(field) for field in ("pattern", "value", "type"))
     if pattern is None or value_node is None:
         raise frame.source.error(node, "RUST-008", "a binding needs a value")
-    hint = frame.types.hint(annotation) if annotation is not None else None
+    hint = frame.types.hint(annotation) if annotation is not None else wanted
     if pattern.type == "struct_pattern":
         _contexts(frame, pattern, frame.value(referent(value_node)))
         return
