@@ -48,15 +48,20 @@ def embedding(table: Floats, index: Floats) -> Floats:
     return 2 * table[index.astype(np.int64)]
 
 
+def mlp(x: Floats, w1: Floats, b1: Floats, w2: Floats, b2: Floats) -> Floats:
+    return (np.maximum(x @ w1.T + b1, 0) @ w2.T + b2).T
+
+
 REFERENCES: dict[str, tuple[Callable[..., Floats], float]] = {
     "attention_head": (attention, 2.0**-6),
     "flash_attention": (attention, 2.0**-6),
     "layer_norm": (layer_norm, 2.0**-7),
     "embedding": (embedding, 0.0),
+    "mlp": (mlp, 2.0**-7),
 }
 """What numpy computes, and how far a result may be off, relative to the largest: results, scores and weights are rounded to bf16."""
 
-ORACLES = ("gemv_split_k", "blocked_gemm", "bmatmul_k_in_time", "reduce_max", "transpose_engine")
+ORACLES = ("gemv_split_k", "blocked_gemm", "chip_gemm", "bmatmul_k_in_time", "reduce_max", "transpose_engine")
 NAMES = (*REFERENCES, *ORACLES)
 
 
