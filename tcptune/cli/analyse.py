@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from tcptune.cli.output import note, print_document, text_console
+from tcptune.cli.output import note, print_document, profile_in_use, text_console
 from tcptune.exec.compile import compile_checked
 from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.scheduling.schedule_forms import rows_left_out, schedules_of
@@ -29,7 +29,9 @@ def command(
         list[Path], typer.Argument(metavar="FILE...", help="schedule JSON (ours or the vendor's), or .visa, .rs, .json kernels")
     ],
     function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
-    profile: Annotated[str, typer.Option(help="timing constants with which kernels are scheduled: vendor or manual")] = "vendor",
+    profile: Annotated[
+        str | None, typer.Option(help="timing constants with which kernels are scheduled, vendor or manual; default: as each file records")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
     """Busy and exclusive cycles, idle gaps with reasons, critical path, memory plan; or several schedules side by side."""
@@ -46,8 +48,10 @@ def command(
         print_analysis(analyse(named(*schedules.values())))
 
 
-def load_schedules(files: list[Path], function: str | None = None, profile: str = "vendor") -> dict[str, Schedule]:
+def load_schedules(files: list[Path], function: str | None = None, profile: str | None = None) -> dict[str, Schedule]:
     """The schedules in files, or of the kernels in them, by short name; a file that holds several gives each.
+
+    A kernel is scheduled with `profile`, or with the one that its file records; one that is not the default is told on standard error.
 
     Raises:
         InputError, RuleViolation: a file is neither a schedule nor a legal kernel. WorkError: nothing prices an operation of the kernel.
@@ -59,16 +63,22 @@ def load_schedules(files: list[Path], function: str | None = None, profile: str 
     return found
 
 
-def _load(path: Path, function: str | None, profile: str) -> dict[str, Schedule]:
+def _load(path: Path, function: str | None, profile: str | None) -> dict[str, Schedule]:
     """The schedules in one file, by the names that it gives them."""
     if path.suffix in (".visa", ".rs"):
-        return {"": compile_checked(load_checked(path, function), profile).schedule}
+        return {"": _compiled(path, function, profile)}
     raw = read_json(path)
     if isinstance(raw, dict) and "steps" in raw and "instructions" not in raw:
-        return {"": compile_checked(load_checked(path, function), profile).schedule}
+        return {"": _compiled(path, function, profile)}
     for line in rows_left_out(raw):
         note(f"warning: {path}: {line}")
     return schedules_of(raw, path)
+
+
+def _compiled(path: Path, function: str | None, profile: str | None) -> Schedule:
+    """The schedule of the kernel in a file, with the profile asked for or the recorded one."""
+    checked = load_checked(path, function)
+    return compile_checked(checked, profile or profile_in_use(path)).schedule
 
 
 def _names(files: list[Path]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeGuard
 import typer
 from rich.table import Table
 
-from tcptune.cli.output import note, print_document, text_console
+from tcptune.cli.output import note, print_document, profile_in_use, text_console
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.published_rows import price_row
@@ -18,6 +18,7 @@ from tcptune.exec.row_sizes import Skipped
 from tcptune.exec.scheduling.schedule_forms import rows_of_schedules
 from tcptune.exec.validate import error_summary
 from tcptune.ir.files import read_json
+from tcptune.model.timing.calibration import VENDOR
 from tcptune.model.timing.calibration import profile as profile_of
 from tcptune.reports.kernel_costs import StepCost, kernel_costs
 
@@ -29,7 +30,7 @@ def command(
     rows: Annotated[
         Path, typer.Argument(metavar="FILE", help="rows like those of the published schedules (.json), or a .visa or .rs kernel")
     ],
-    profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
+    profile: Annotated[str | None, typer.Option(help="timing constants, vendor or manual; default: as a kernel's file records")] = None,
     function: Annotated[str | None, typer.Option(help="device function of a .rs file that holds several")] = None,
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
@@ -37,7 +38,9 @@ def command(
 
     Exit status 1 if none can be priced.
     """
-    costs = kernel_costs(load_checked(rows, function), profile) if rows.suffix in KERNEL_SUFFIXES else None
+    checked = load_checked(rows, function) if rows.suffix in KERNEL_SUFFIXES else None
+    profile = profile or (VENDOR.name if checked is None else profile_in_use(rows))
+    costs = None if checked is None else kernel_costs(checked, profile)
     document = cost_document(rows, profile) if costs is None else kernel_document(costs, profile)
     if json:
         print_document(document)

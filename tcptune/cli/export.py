@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tcptune.cli.output import print_document
-from tcptune.exec.kernel_file import load_checked
+from tcptune.exec.kernel_file import load_checked, recorded_profile
 from tcptune.reports.rust.project import write_project
 
 
@@ -19,7 +19,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
     """Write device function, host program with oracle test and project files."""
-    files = write_project(load_checked(kernel, function).kernel, rust)
+    files = write_project(load_checked(kernel, function).kernel, rust, profile=recorded_profile(kernel))
     if json:
         print_document({"schema": "tcptune/export/1", "files": files})
     else:

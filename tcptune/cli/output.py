@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from tcptune.errors import TcptuneError
+from tcptune.exec.kernel_file import recorded_profile
+from tcptune.model.timing.calibration import VENDOR
 
 _WIDTH_OF_FILES = 200
 """Columns of tables that go to a file or a pipe, so that nothing is cut in what is pasted elsewhere."""
@@ -34,3 +37,11 @@ def print_error(error: TcptuneError) -> None:
 def note(text: str) -> None:
     """Prints a message that is not the result."""
     print(text, file=sys.stderr)
+
+
+def profile_in_use(kernel: Path) -> str:
+    """The profile that a kernel's file records; a note says so where it is not the default one."""
+    profile = recorded_profile(kernel)
+    if profile != VENDOR.name:
+        note(f"{kernel}: timed with the {profile} profile that it records; --profile {VENDOR.name} for the default")
+    return profile

@@ -11,10 +11,10 @@ import typer
 from rich.table import Table
 
 from tcptune.cli import stream_functions
-from tcptune.cli.output import print_document, text_console
+from tcptune.cli.output import print_document, profile_in_use, text_console
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.compile import Compiled, compile_checked
-from tcptune.exec.kernel_file import in_oracle, load_checked, recorded_profile
+from tcptune.exec.kernel_file import in_oracle, load_checked
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.program.unread import unread_notes
 from tcptune.exec.running.fill import SEED, declared_inputs
@@ -43,7 +43,7 @@ def command(
         return
     checked = load_checked(kernel, function)
     program = checked.kernel
-    profile = profile or recorded_profile(kernel)
+    profile = profile or profile_in_use(kernel)
     compiled, unscheduled = _scheduled(checked, profile, order, required=order is not None or schedule is not None)
     if schedule is not None and compiled is not None:
         write_schedule(compiled.schedule, schedule)

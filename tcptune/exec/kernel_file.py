@@ -16,6 +16,10 @@ from tcptune.ir.files import is_folder, read_json, read_text
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.kernels.kernel_text import KernelLines, parse_with_lines
 from tcptune.model.timing.calibration import VENDOR
+from tcptune.model.timing.calibration import profile as profile_of
+
+_TEXT_PROFILE = re.compile(r"^# profile (\w+)\s*$", re.MULTILINE)
+_RUST_PROFILE = re.compile(r"^//! tcptune profile: (\w+)\s*$", re.MULTILINE)
 
 
 def load_checked(path: Path, function: str | None = None) -> CheckedKernel:
@@ -115,10 +119,19 @@ def with_profile(text: str, profile: str) -> str:
 
 
 def recorded_profile(path: Path) -> str:
-    """The profile that the first line of a `.visa` file names, else the default one.
+    """The profile that a kernel's file records, else the default one.
+
+    Text has it in a comment, ``# profile manual``; Rust in its header, ``//! tcptune profile: manual``; documents record none.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, or records a profile that there is not.
     """
-    found = re.match(r"# profile (\w+)\s", read_text(path)) if path.suffix == ".visa" else None
-    return found[1] if found else VENDOR.name
+    if path.suffix == ".json":
+        return VENDOR.name
+    found = (_RUST_PROFILE if path.suffix == ".rs" else _TEXT_PROFILE).search(read_text(path))
+    if found is None:
+        return VENDOR.name
+    try:
+        return profile_of(found[1]).name
+    except InputError as error:
+        raise InputError(f"{path} records a profile that there is not: {error.message}", hint=error.hint) from None

@@ -49,7 +49,7 @@ def write_result(result: SearchResult, folder: Path, command: str = "", hw: Hard
     Raises:
         InputError: the folder cannot be written.
     """
-    rust = kernel_to_rust(result.kernel, hw)
+    rust = kernel_to_rust(result.kernel, hw, profile=result.profile)
     texts = {
         "kernel": with_profile(result.kernel.to_text(), result.profile),
         "rust": rust.text,
@@ -65,7 +65,7 @@ def write_result(result: SearchResult, folder: Path, command: str = "", hw: Hard
 
 def report_html(result: SearchResult, command: str = "", rust: str | None = None, hw: Hardware = RNGD) -> str:
     """The page of one search."""
-    text = rust if rust is not None else kernel_to_rust(result.kernel, hw).text
+    text = rust if rust is not None else kernel_to_rust(result.kernel, hw, profile=result.profile).text
     return render("result.html.j2", **result_context(result, command or result.command, FILES, text, hw))
 
 

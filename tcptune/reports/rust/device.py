@@ -20,6 +20,7 @@ from tcptune.ir.kernels.ops import BeginInterleaved, CommitView
 from tcptune.ir.mappings.mapping import Mapping, Symbol
 from tcptune.ir.types import TensorType
 from tcptune.model.hardware import RNGD, Hardware
+from tcptune.model.timing.calibration import VENDOR
 from tcptune.reports.rust.chain import ChainWriter
 from tcptune.reports.rust.layout import INDENT, MAX_WIDTH, Call, Chain, Expr, binding, bracket_list, statement
 from tcptune.reports.rust.mapping_text import split_list
@@ -52,21 +53,22 @@ def function_name(kernel: Kernel) -> str:
     return base if base.endswith(SUFFIX) else base + SUFFIX
 
 
-def kernel_to_rust(kernel: Kernel, hw: Hardware = RNGD, *, checked: CheckedKernel | None = None) -> RustText:
-    """The Rust file of a kernel; `checked` spares checking it again.
+def kernel_to_rust(kernel: Kernel, hw: Hardware = RNGD, *, checked: CheckedKernel | None = None, profile: str = VENDOR.name) -> RustText:
+    """The Rust file of a kernel; `checked` spares checking it again, `profile` names the timing constants it was found with.
 
     Raises:
         InputError: a step has no place in a device function (a transfer with the host).
         RuleViolation: the kernel breaks a rule of the machine.
     """
-    return _DeviceWriter(kernel, checked if checked is not None else check_kernel(kernel, hw)).write()
+    return _DeviceWriter(kernel, checked if checked is not None else check_kernel(kernel, hw), profile).write()
 
 
 class _DeviceWriter:
     """One run of the writer over one kernel."""
 
-    def __init__(self, kernel: Kernel, checked: CheckedKernel) -> None:
+    def __init__(self, kernel: Kernel, checked: CheckedKernel, profile: str) -> None:
         self.kernel = kernel
+        self.profile = profile
         self.checked = checked
         self.types = _types(checked)
         self.names = Identifiers()
@@ -98,6 +100,8 @@ class _DeviceWriter:
         notes = ["//! Written by tcptune; `tcptune run` reads it back."]
         if identifier(kernel.name) != function_name(kernel).removesuffix(SUFFIX):
             notes.append(f"//! tcptune kernel: {kernel.name}")
+        if self.profile != VENDOR.name:
+            notes.append(f"//! tcptune profile: {self.profile}")
         if kernel.oracle is not None:
             notes.append(f"//! tcptune oracle: {kernel.oracle.replace(chr(10), ' ').strip()}")
         if kernel.tolerance is not None:

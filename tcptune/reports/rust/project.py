@@ -11,6 +11,7 @@ from tcptune.exec.rust.reader import SUFFIX
 from tcptune.ir.files import write_text
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.model.hardware import RNGD, Hardware
+from tcptune.model.timing.calibration import VENDOR
 from tcptune.reports.rust.device import function_name, kernel_to_rust
 from tcptune.reports.rust.host import host_program
 
@@ -32,22 +33,22 @@ pub mod kernel;
 """
 
 
-def write_project(kernel: Kernel, folder: Path, hw: Hardware = RNGD) -> dict[str, str]:
+def write_project(kernel: Kernel, folder: Path, hw: Hardware = RNGD, *, profile: str = VENDOR.name) -> dict[str, str]:
     """Writes the project into `folder` and returns the path of every file relative to it, by what it is.
 
     Raises:
         InputError: a step has no place in a device function; the folder cannot be written.
         RuleViolation: the kernel breaks a rule of the machine.
     """
-    files = project_files(kernel, folder.name, hw)
+    files = project_files(kernel, folder.name, hw, profile=profile)
     for path, text in files.items():
         write_text(folder / path, text)
     names = ("manifest", "toolchain", "library", "modules", "kernel", "host")
     return dict(zip(names, files, strict=True))
 
 
-def project_files(kernel: Kernel, name: str, hw: Hardware = RNGD) -> dict[str, str]:
-    """The files of a project called `name`, by path."""
+def project_files(kernel: Kernel, name: str, hw: Hardware = RNGD, *, profile: str = VENDOR.name) -> dict[str, str]:
+    """The files of a project called `name`, by path; the kernel's file records the profile of its timing."""
     checked = check_kernel(kernel, hw)
     for bound in (*checked.inputs, *checked.outputs):
         if bound.type.tier != "Hbm":
@@ -65,7 +66,7 @@ def project_files(kernel: Kernel, name: str, hw: Hardware = RNGD) -> dict[str, s
         "rust-toolchain.toml": _TOOLCHAIN_FILE,
         "src/lib.rs": _LIB,
         "src/kernel/mod.rs": f"pub mod {function};\n",
-        f"src/kernel/{function}.rs": kernel_to_rust(kernel, hw, checked=checked).text,
+        f"src/kernel/{function}.rs": kernel_to_rust(kernel, hw, checked=checked, profile=profile).text,
         f"src/{binary}.rs": host_program(kernel, checked.outputs[0].type, crate),
     }
 

@@ -16,8 +16,8 @@ from tcptune.exec.rust.syntax.source import Source
 from tcptune.ir.mappings.axes import Axes
 
 NOTE = re.compile(r"^//! tcptune (?P<key>[a-z]+)(?: (?P<name>\w+))?: (?P<value>.*)$", re.MULTILINE)
-"""A header line that carries what Rust cannot say: ``//! tcptune KEY: …`` with KEY ``kernel``, ``oracle``, ``tolerance``, or ``fill``,
-``init``, ``values`` and the name of an input."""
+"""A header line that carries what Rust cannot say: ``//! tcptune KEY: …`` with KEY ``kernel``, ``oracle``, ``tolerance``, ``profile``,
+or ``fill``, ``init``, ``values`` and the name of an input."""
 
 _BODIES = (
     "source_file",
