@@ -74,3 +74,12 @@ def test_the_entries_of_a_refused_configuration_are_compared(case_id, wrong):
     assert run_case(case).outcome == "passed"
     case["expect"]["entries"] = wrong
     assert run_case(case).outcome == "failed"
+
+
+@pytest.mark.parametrize("wrong", [{"dma.ex2": 1.5}, {"dma.no_such_transfer": 1.9924}])
+def test_a_slowdown_is_derived_from_both_transfers(wrong):
+    cases = {case["id"]: case for case in load_cases(FILE.with_name("dma_and_memory.json"))}
+    case = deepcopy(cases["dma.ex2_single_dmn"])
+    assert run_case(case).outcome == "passed"
+    case["expect"]["slowdown_vs"] = wrong
+    assert run_case(case).outcome == "failed"

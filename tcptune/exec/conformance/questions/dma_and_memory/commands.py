@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcptune.exec.conformance.kinds.compare import expect_derived, expect_rows, expect_rows_among, expect_verdict
+from tcptune.exec.conformance.kinds.compare import expect_derived, expect_rows, expect_rows_among, expect_verdict, matches
 from tcptune.exec.conformance.questions.dma_and_memory.aggregates import TIERS, spread_numbers, stream_command
-from tcptune.exec.conformance.registry import Case, cost, table
+from tcptune.exec.conformance.registry import Case, Mismatch, cost, table
+from tcptune.exec.conformance.runner import corpus_files, load_cases
 from tcptune.ir.types import TIER_LEVELS
 from tcptune.model.engines import dma
 from tcptune.model.hardware import RNGD
 from tcptune.model.memory import command_model, dm
 from tcptune.model.memory.command_model import DMN_STRIDE, SLICE_STRIDE, Command, CommandCost, Side
 from tcptune.model.timing.calibration import MANUAL_DMA
+
+CHAPTER = "dma_and_memory"
+"""File of the corpus that holds this chapter's cases."""
 
 _SYMBOLS = {"slice_stride": SLICE_STRIDE, "DMN_stride": DMN_STRIDE}
 
@@ -112,17 +116,37 @@ def dma_counter_addresses(case: Case) -> None:
 # --- the unified cost model ----------------------------------------------------------------------------------------------------------
 @cost("dma")
 def dma_cost(case: Case) -> None:
-    p = case["params"]
-    engines = p.get("engines", p.get("engines_per_chip"))
-
     def run() -> dict[str, Any]:
-        commands = [[_command(c) for c in e["commands"]] for e in engines] if engines else [[stream_command(case)]]
+        commands = _commands(case)
         total = command_model.cost(commands)
         return {**_derived(case, commands, total), **_groups(commands, total)}
 
     derived = expect_verdict(case, run)
     if derived is not None:
         expect_derived(case, derived, ignore=("slowdown_vs",))
+        for other, want in case["expect"].get("slowdown_vs", {}).items():
+            slowdown = derived["total_cycles"] / _total_of(other)
+            if not matches(slowdown, want):
+                raise Mismatch(f"slowdown against {other}: got {slowdown:.4f}, expected {want}")
+
+
+def _commands(case: Case) -> list[list[Command]]:
+    """Commands by engine: given one by one, or the one of the streamed transfer."""
+    p = case["params"]
+    engines = p.get("engines", p.get("engines_per_chip"))
+    return [[_command(c) for c in e["commands"]] for e in engines] if engines else [[stream_command(case)]]
+
+
+def _total_of(case_id: str) -> float:
+    """Total of another transfer of the corpus.
+
+    Raises:
+        Mismatch: the corpus has no such transfer.
+    """
+    for case in (case for file in corpus_files() if file.stem == CHAPTER for case in load_cases(file)):
+        if case["id"] == case_id and case.get("what") == "dma":
+            return command_model.cost(_commands(case)).total_cycles
+    raise Mismatch(f"the corpus has no transfer {case_id!r} to compare with")
 
 
 def _groups(engines: list[list[Command]], total: CommandCost) -> dict[str, Any]:
