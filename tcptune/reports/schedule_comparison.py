@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcptune.ir.schedule import Lifetime, Operation, Schedule
+from tcptune.reports.alignment import aligned
 from tcptune.reports.schedule_analysis import Analysis, analyse, named
 from tcptune.reports.tables import Column, Row, text_table
 
@@ -47,8 +48,10 @@ class Comparison:
 
     @classmethod
     def of(cls, schedules: Dict[str, Schedule]) -> Comparison:
-        """Operations are called by what they write, so that they align."""
-        return cls({name: analyse(named(schedule)) for name, schedule in schedules.items()})
+        """Operations are called by what they write, and as in the first schedule where they are the same under another name."""
+        called = {name: named(schedule) for name, schedule in schedules.items()}
+        first = next(iter(called.values()), Schedule(()))
+        return cls({name: analyse(schedule if schedule is first else aligned(first, schedule)) for name, schedule in called.items()})
 
     def hashes(self) -> dict[str, str]:
         """`schedule_hash` of every schedule."""

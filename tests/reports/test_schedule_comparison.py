@@ -76,3 +76,30 @@ def test_operations_of_a_file_are_called_by_what_they_write():
     assert [o.id for o in named(numbered).operations] == ["a_dm", "a_dm (2)", "DmaStore of a_dm", "DmaStore", "ExplicitSync"]
     assert named(numbered).operations[1].blocker == "a_dm"
     assert source_line(numbered.operations[0]) == "k.rs:3:5 a .to_dm()"
+
+
+def test_operations_under_other_names_stand_in_the_row_of_what_they_are():
+    """The same schedule with every name changed, its HBM tensors known by number only: no row is gone or only in one."""
+
+    def other(name):
+        return f"T{1000 + ord(name[0])}" if name in ("a", "b", "out") else f"their_{name}"
+
+    changed = Schedule(
+        tuple(
+            replace(o, id=f"op {n}", blocker="", reads=tuple(map(other, o.reads)), writes=tuple(map(other, o.writes)))
+            for n, o in enumerate(SCHEDULE.operations)
+        )
+    )
+    rows = Comparison.of({"ours": SCHEDULE, "theirs": changed}).operations()
+    expected = {o.id: o.duration_cycles for o in SCHEDULE.operations if o.duration_cycles}
+    assert {row["row"]: row["ours"] for row in rows} == expected
+    assert {row["row"]: row["theirs"] for row in rows} == expected
+
+
+def test_operations_that_read_other_tensors_are_not_one():
+    load = Operation("x", "DmaLoad", (DMA,), 0, 10, writes=("x",))
+    wide = Operation("y", "DmaLoad", (DMA,), 10, 20, writes=("y",))
+    mine = Schedule((load, wide, Operation("store x", "DmaStore", (DMA,), 20, 30, reads=("x",), writes=("out",))))
+    theirs = Schedule((load, wide, Operation("store y", "DmaStore", (DMA,), 20, 35, reads=("y",), writes=("out",))))
+    rows = {row["row"]: (row["mine"], row["theirs"]) for row in Comparison.of({"mine": mine, "theirs": theirs}).operations()}
+    assert rows["store x"] == (10, None) and rows["store y"] == (None, 15)
