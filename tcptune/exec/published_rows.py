@@ -87,6 +87,8 @@ def row_stream(row: Row) -> RequestStream:
 
 
 def _pitch_stream(row: Row) -> RequestStream:
+    if row.get("slices") is None:
+        raise Skipped("the row lacks slices: which of them take which bytes of HBM decides the price")
     count, step = size(row, "slices"), size(row, "slice_stride", 1)
     if (count - 1) * step >= RNGD.slices_per_cluster:
         raise Skipped(f"{count} slices at a distance of {step} do not fit into {RNGD.slices_per_cluster}")
@@ -207,7 +209,7 @@ def _pass_work(row: Row) -> PassWork:
     )
     counts = (work.flits, work.steps, work.fetched_bytes, work.cast_packets, work.looked_up, work.switch_rounds, work.rows)
     if all(count is None for count in counts):
-        raise Skipped("the row lacks per_slice_bytes" if on_sub else "the row lacks flits or time_steps")
+        raise Skipped("the row lacks per_slice_bytes" if on_sub else "the row lacks flits or time_steps, which set the pace of a pass")
     if says(row, "lookup") and looked_up is None:
         raise Skipped("the row lacks elements, which set the pace of a table lookup")
     rule = _rule(row, work, on_sub=on_sub)
