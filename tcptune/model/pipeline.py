@@ -100,12 +100,13 @@ STAGING_CONSUMERS = frozenset({"switch", "collect", "contract_outer"})
 """A zero-point residual may pass these and nothing else (FA-014)."""
 
 STAGING_REFUSALS = {
-    "transpose": "TRANSPOSE-015",
-    "commit_trim": "CADAPT-008",
-    "cast": "CAST-009",
-    "vector_init": "VE-001",
-    "to_vrf": "VRF-003",
+    "transpose": ("TRANSPOSE-015",),
+    "commit_trim": ("CADAPT-008",),
+    "cast": ("CAST-009", "CAST-003"),
+    "vector_init": ("VE-001", "KERNEL-042", "TU-004", "VE-003"),
+    "to_vrf": ("VRF-003",),
 }
+"""Rules of an operation that speak of its element types."""
 
 
 MAIN_ONLY = {
@@ -250,13 +251,12 @@ def require_entry(stream: StreamType, op: Op) -> None:
             also=rules[1:],
         )
     if is_staging_end:
-        refusal = STAGING_REFUSALS.get(op.NAME)
         raise RuleViolation(
             "FA-014",
             f"a stream of {stream.dtype} is consumed by contract_outer only, not by {op.NAME}",
             expected="switch, collect, then contract_outer",
             got=op.NAME,
-            also=(refusal,) if refusal else (),
+            also=STAGING_REFUSALS.get(op.NAME, ()),
         )
 
 
@@ -304,27 +304,40 @@ def check_chain(start: StreamType, ops: Iterable[Op], env: ChainEnv) -> Chain:
     """Checks every operation of a chain in turn.
 
     Raises:
-        RuleViolation: the first broken rule.
+        RuleViolation: the first broken rule; what operations after it lack in the context is broken as well.
         InputError: an unknown context, or an operation no engine runs.
     """
     if env.context not in ("main", "sub"):
         raise InputError(f"unknown context {env.context!r}", hint="contexts of the Tensor Unit: main, sub")
     require_spatial_sizes(start, env)
     steps: list[Step] = []
-    stream: StreamType | TensorType = start
-    for op in ops:
-        if isinstance(stream, TensorType):
-            raise RuleViolation("TU-011", f"the chain ended in a {stream.tier} tensor; {op.NAME} cannot follow", got=op.NAME)
-        if op.NAME == "begin_interleaved" and steps:
-            again = all(s.op.NAME == "begin_interleaved" for s in steps)
-            rule, other = ("FETCH-009", "FETCH-008") if again else ("FETCH-008", "FETCH-009")
-            raise RuleViolation(rule, "begin_interleaved starts a chain of two tensors, nothing comes before it", also=(other, "TU-011"))
-        require_entry(stream, op)
-        require_context(op.NAME, env.context)
-        step = cast(Step, engine_of(op).check(stream, op, env))
-        steps.append(step)
-        stream = step.after
+    waiting = list(ops)
+    try:
+        while waiting:
+            op = waiting.pop(0)
+            steps.append(_check_next(steps[-1].after if steps else start, op, steps, env))
+    except RuleViolation as refusal:
+        lacking = [rule for op in waiting if env.context != "main" for rule in MAIN_ONLY.get(op.NAME, ())]
+        refusal.also = tuple(dict.fromkeys((*refusal.also, *lacking)))
+        raise
     return Chain(start, tuple(steps), env)
+
+
+def _check_next(stream: StreamType | TensorType, op: Op, steps: list[Step], env: ChainEnv) -> Step:
+    """One operation behind the checked `steps`, which left `stream`.
+
+    Raises:
+        RuleViolation: where and in which context it is called, or a rule of its engine.
+    """
+    if isinstance(stream, TensorType):
+        raise RuleViolation("TU-011", f"the chain ended in a {stream.tier} tensor; {op.NAME} cannot follow", got=op.NAME)
+    if op.NAME == "begin_interleaved" and steps:
+        again = all(s.op.NAME == "begin_interleaved" for s in steps)
+        rule, other = ("FETCH-009", "FETCH-008") if again else ("FETCH-008", "FETCH-009")
+        raise RuleViolation(rule, "begin_interleaved starts a chain of two tensors, nothing comes before it", also=(other, "TU-011"))
+    require_entry(stream, op)
+    require_context(op.NAME, env.context)
+    return cast(Step, engine_of(op).check(stream, op, env))
 
 
 def apply_chain(chain: Chain, values: Values, operands: Dict[str, Values] | None = None, mode: Mode = "exact") -> Values:
