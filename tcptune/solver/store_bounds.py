@@ -34,7 +34,7 @@ def result_store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTimi
         pieces = np.where(ragged, of_first_slice, _shared_line_bytes(table, gathered=gathered)) / run
         return np.where(run < RNGD.dma_alignment_bytes, np.maximum(bound, shared_line_bound(pieces, timing)), bound)
 
-    single = np.full(table.rows, element.bits / 8)
+    single = np.full(table.rows, _single_bytes(workload))
     ordered = _keeps_order(table)
     run = np.where(ordered, run_bytes(table, out, element, gathered=False), single)
     direct = np.maximum(stored(run), _first_place_bound(table, run, timing))
@@ -48,6 +48,13 @@ def result_store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTimi
     possible = (table.column(out[-1], "slice") > 1) | (summed(table, "slice") > 1)
     gathered = np.where(possible, fixed.switch_pass + 2 * flits + long, np.inf)
     return np.asarray(np.minimum(direct, gathered), dtype=np.float64)
+
+
+def _single_bytes(workload: Workload) -> float:
+    """Longest piece of a stored packet with one live element: the padding of its row is stored with it where the row has no other."""
+    out, element = workload.output, workload.out_dtype
+    stored = workload.row_elements(out, element) if out and workload.size(out[-1]) == 1 else 1
+    return stored * element.bits / 8
 
 
 def _first_place_bound(table: PlacementTable, run: Floats, timing: DmaTiming) -> Floats:
