@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import floor, prod
 
@@ -20,7 +20,7 @@ from tcptune.model.timing.calibration import profile as profile_named
 from tcptune.search.deadline import Deadline
 from tcptune.search.knobs import Floor, Priced, ranked_knobs, slice_orders
 from tcptune.solver.bounds import Bounds, placement_bound, table_bounds, transfer_floor
-from tcptune.solver.placement import PlacementModel
+from tcptune.solver.placement import PlacementModel, Solved
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import Family, PlacementTable, families, placement_table
 
@@ -44,20 +44,35 @@ class Space:
 
     @cached_property
     def tables(self) -> tuple[PlacementTable, ...]:
-        """Non-empty tables.
+        """Tables with rows.
 
         Raises:
-            WorkError: nothing fits one pass; the message names the memory that is too small.
+            WorkError: nothing fits one pass, and the message names the memory that is too small; or no placement was found.
         """
+        tables = tuple(t for t in self._built if t.rows)
+        if not tables and not self.complete:
+            raise WorkError(f"no placement of {self.workload.text} in one pass was found within the limits of the solver")
+        if not tables:
+            raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
+        return tables
+
+    @cached_property
+    def _built(self) -> tuple[PlacementTable, ...]:
+        """The tables of all families; a truncated one that lost all its rows has the placement that CP-SAT finds, if there is one."""
         self.require_room()
         built = []
         for family in families(self.workload):
             self.deadline.check()
-            built.append(placement_table(family))
-        tables = tuple(t for t in built if t.rows)
-        if not tables:
-            raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
-        return tables
+            table = placement_table(family)
+            if not table.rows and not table.complete:
+                solved = self._unlisted(table)
+                table = replace(table, complete=True) if solved is None else table.with_one(solved.placement)
+            built.append(table)
+        return tuple(built)
+
+    def _unlisted(self, table: PlacementTable) -> Solved | None:
+        """CP-SAT's bound of a family, for what its truncated table left out; None if the family has no placement."""
+        return PlacementModel(table.family).best_bound(self.fixed, profile_named(self.profile).dma)
 
     def require_room(self) -> None:
         """Raises:
@@ -109,14 +124,13 @@ class Space:
     @cached_property
     def lower_bound(self) -> int:
         """Lower bound of every plan of the space; CP-SAT bounds what a truncated table left out."""
-        timing = profile_named(self.profile).dma
-        solved = [PlacementModel(t.family).best_bound(self.fixed, timing) for t in self.tables if not t.complete]
+        solved = [self._unlisted(t) for t in self._built if not t.complete]
         return min([self.bound(0), *(s.bound for s in solved if s is not None)])
 
     @property
     def complete(self) -> bool:
         """Whether every placement has its entry."""
-        return all(t.complete for t in self.tables)
+        return all(t.complete for t in self._built)
 
     def below(self, makespan: int) -> int:
         """How many entries have a bound below `makespan`; they are the first ones."""

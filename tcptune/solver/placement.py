@@ -64,19 +64,15 @@ class PlacementModel:
         return cp_model.LinearExpr.sum(terms) if terms else cp_model.LinearExpr.constant(0)
 
     def _capacities(self) -> None:
-        """HW-001 (clusters, slices, one lane axis), HW-004 (register file), HW-003 (data memory, for the larger of the three tensors)."""
-        workload, hw, model = self.family.workload, self.family.hw, self.model
-        axes = workload.axes
+        """HW-001 (clusters, slices, one lane axis) and what every plan holds in the memories (`Family.demands`)."""
+        hw, model, axes = self.family.hw, self.model, self.family.workload.axes
         model.add(self._sum(axes, "cluster", _FINE) <= _limit(hw.clusters_per_chip))
         model.add(self._sum(axes, "slice", _FINE) <= _limit(hw.slices_per_cluster))
-        lanes = [c for axis in axes for o, c in zip(self.options[axis], self.chosen[axis], strict=True) if o.lane > 1]
+        lanes = [c for axis in axes for o, c in self._options(axis) if o.lane > 1]
         if lanes:
             model.add_at_most_one(lanes)
-        element = workload.dtype.bits / 8
-        staged = self._sum_of(workload.inputs[self.family.stationary], self.family.staged, _FINE)
-        model.add(staged <= _limit(hw.trf_bytes_per_slice / element))
-        for tensor, size in ((workload.inputs[self.family.stream], element), (workload.output, workload.out_dtype.bits / 8)):
-            model.add(self._sum(tensor, "in_slice", _FINE) <= _limit(hw.dm_bytes_per_slice / size))
+        for demand in self.family.demands:
+            model.add(self._sum_of(demand.axes, demand.extent, _FINE) <= _limit(demand.capacity))
 
     def best_bound(self, fixed: FixedCosts, timing: DmaTiming) -> Solved | None:
         """The placement with the least lower bound of its makespan; None if the solver proves that none is legal."""

@@ -6,8 +6,11 @@ Enumerating placements through a solver's callback is a hundred times slower; `s
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +22,21 @@ from tcptune.ir.workload import BATCH, K, Workload
 from tcptune.model.hardware import RNGD, Hardware
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What a placement asks of a memory of a slice: the product of `extent` over `axes`, in elements, at most `capacity`.
+
+    Attributes:
+        divided: whether slices divide the extents, as clusters do in any case.
+    """
+
+    axes: tuple[str, ...]
+    extent: Callable[[AxisPlacement], int]
+    capacity: float
+    divided: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,6 +89,27 @@ class Family:
             return option.in_slice
         flit = self.workload.dtype.elements_in(self.hw.flit_bytes)
         return option.in_slice // option.packet * -(-option.packet // flit) * flit
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """What every plan of a placement holds in a slice: the stationary operand in the register file, the result once in data memory.
+
+        And of each operand in data memory its share of the largest ring there may be, over all slices that do not divide it. What settings
+        need beyond that (both operands at once, copies, a gather's second result) is for the compiler to refuse (DM-003).
+        """
+        w, hw = self.workload, self.hw
+        element = w.dtype.bits / 8
+        spread = hw.dm_bytes_per_slice * hw.slices_per_cluster / element
+        return (
+            Demand(w.inputs[self.stationary], self.staged, hw.trf_bytes_per_slice / element),
+            Demand(w.output, attrgetter("in_slice"), hw.dm_bytes_per_slice / (w.out_dtype.bits / 8)),
+            *(Demand(axes, _in_cluster, spread, divided=False) for axes in w.inputs),
+        )
+
+
+def _in_cluster(option: AxisPlacement) -> int:
+    """Positions of an axis in all slices of a cluster together."""
+    return option.slice * option.in_slice
 
 
 def families(workload: Workload) -> list[Family]:
@@ -198,6 +237,13 @@ class PlacementTable:
             result = result * self.column(axis, level)
         return result
 
+    def with_one(self, placement: Placement | None) -> PlacementTable:
+        """The same table with this placement as its only row; without rows if there is none."""
+        if placement is None:
+            return replace(self, choice=self.choice[:0])
+        chosen = [self.options[n].index(placement.of(axis)) for n, axis in enumerate(self.axes)]
+        return replace(self, choice=np.array([chosen], dtype=np.int64))
+
     @cached_property
     def live_slices(self) -> Ints:
         return self.product(self.axes, "slice")
@@ -233,34 +279,107 @@ class PlacementTable:
 
 
 def placement_table(family: Family, limit_rows: int = 400_000) -> PlacementTable:
-    """The table of a family: at most one lane axis, slices, clusters and memories respected (HW-001, HW-003, HW-004)."""
-    hw = family.hw
+    """The table of a family: at most one lane axis, slices, clusters and memories respected (HW-001, HW-003, HW-004).
+
+    Axes are added one at a time. Of more than `limit_rows` rows those with most live slices are kept.
+    """
     axes = family.workload.axes
     options = tuple(tuple(axis_options(family, a)) for a in axes)
-    choice = np.zeros((1, 0), dtype=np.int64)
+    rows = _Rows.none(len(family.demands))
     complete = True
-    for n, _axis in enumerate(axes):
-        count = len(options[n])
-        choice = np.concatenate([np.repeat(choice, count, axis=0), np.tile(np.arange(count), len(choice))[:, None]], axis=1)
-        partial = PlacementTable(family, axes[: n + 1], options[: n + 1], choice)
-        lanes = (np.stack([partial.column(a, "lane") for a in partial.axes]) > 1).sum(axis=0)
-        keep = (partial.live_slices <= hw.slices_per_cluster) & (partial.live_clusters <= hw.clusters_per_chip) & (lanes <= 1)
-        choice = choice[keep]
-        if len(choice) > limit_rows:
-            complete = False
-            choice = _busiest(PlacementTable(family, axes[: n + 1], options[: n + 1], choice), limit_rows)
-    table = PlacementTable(family, axes, options, choice)
-    fits = (table.staged_flits() * hw.flit_bytes <= hw.trf_bytes_per_slice) & (_dm_bytes(table) <= hw.dm_bytes_per_slice)
-    return PlacementTable(family, axes, options, choice[fits], complete)
+    for number in range(len(axes)):
+        rows, whole = _with_axis(family, axes, options, rows, number, limit_rows)
+        complete = complete and whole
+    return PlacementTable(family, axes, options, rows.choice, complete)
 
 
-def _busiest(table: PlacementTable, count: int) -> Ints:
-    """The `count` rows with most live slices; the bound of what is left out is that of `solver.placement`."""
-    order = np.argsort(-(table.live_slices * table.live_clusters), kind="stable")
-    return table.choice[np.sort(order[:count])]
+@dataclass(frozen=True)
+class _Rows:
+    """Rows over the first axes: what they have chosen, their live clusters, slices and lane axes, and a column for each demand."""
+
+    choice: Ints
+    clusters: Ints
+    slices: Ints
+    lanes: Ints
+    demanded: Floats
+
+    @classmethod
+    def none(cls, demands: int) -> _Rows:
+        """The one row over no axis."""
+        one = np.ones(1, dtype=np.int64)
+        return cls(np.zeros((1, 0), dtype=np.int64), one, one, 0 * one, np.ones((1, demands)))
+
+    def part(self, kept: Ints | slice) -> _Rows:
+        return _Rows(self.choice[kept], self.clusters[kept], self.slices[kept], self.lanes[kept], self.demanded[kept])
+
+    def busiest(self, count: int) -> _Rows:
+        """The `count` rows with most live slices, in their order."""
+        order = np.argsort(-(self.slices * self.clusters), kind="stable")
+        return self.part(np.sort(order[:count]))
+
+    @classmethod
+    def joined(cls, parts: list[_Rows]) -> _Rows:
+        columns = [(p.choice, p.clusters, p.slices, p.lanes, p.demanded) for p in parts]
+        return cls(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
-def _dm_bytes(table: PlacementTable) -> Ints:
-    w = table.family.workload
-    inputs = table.block(0) * w.dtype.bits // 8 + table.block(len(w.inputs) - 1) * w.dtype.bits // 8
-    return np.asarray(inputs + 2 * table.output_block() * w.out_dtype.bits // 8, dtype=np.int64)
+_SLAB_ROWS = 1 << 18
+"""Rows that are made at a time, before those that do not fit are dropped."""
+
+
+def _with_axis(
+    family: Family, axes: tuple[str, ...], options: tuple[tuple[AxisPlacement, ...], ...], rows: _Rows, number: int, limit: int
+) -> tuple[_Rows, bool]:
+    """Rows with every option of one more axis that may still fit the machine, at most `limit`, and whether these are all."""
+    demands, count = family.demands, len(options[number])
+    levels = [[getattr(o, level) for o in options[number]] for level in ("cluster", "slice", "lane")]
+    clusters, slices, lanes = np.array(levels, dtype=np.int64)
+    extents = [[d.extent(o) if axes[number] in d.axes else 1 for d in demands] for o in options[number]]
+    demanded = np.array(extents, dtype=np.float64).reshape(count, len(demands))
+    rest = [_Rest.of(d, axes[number + 1 :], options[number + 1 :], family) for d in demands]
+    found, whole = [], True
+    step = max(1, _SLAB_ROWS // max(1, count))
+    for first in range(0, len(rows.choice), step):
+        old = rows.part(slice(first, first + step))
+        source, chosen = (grid.ravel() for grid in np.indices((len(old.choice), count)))
+        old = old.part(source)
+        made = _Rows(
+            np.concatenate([old.choice, chosen[:, None]], axis=1),
+            old.clusters * clusters[chosen],
+            old.slices * slices[chosen],
+            old.lanes + (lanes[chosen] > 1),
+            old.demanded * demanded[chosen],
+        )
+        fits = (made.clusters <= family.hw.clusters_per_chip) & (made.slices <= family.hw.slices_per_cluster) & (made.lanes <= 1)
+        made = made.part(np.flatnonzero(fits))
+        for n, remaining in enumerate(rest):
+            made = made.part(np.flatnonzero(made.demanded[:, n] * remaining.least(made.clusters, made.slices) <= demands[n].capacity))
+        found.append(made)
+        if sum(len(f.choice) for f in found) > 2 * limit:
+            found, whole = [_Rows.joined(found).busiest(limit)], False
+    if not found:
+        return rows.part(slice(0)), whole
+    joined = _Rows.joined(found)
+    return (joined, whole) if len(joined.choice) <= limit else (joined.busiest(limit), False)
+
+
+@dataclass(frozen=True)
+class _Rest:
+    """What the axes that are still to be placed add to a demand at least: their smallest options, or all positions shared out at best."""
+
+    smallest: int
+    positions: int
+    demand: Demand
+    hw: Hardware
+
+    @classmethod
+    def of(cls, demand: Demand, axes: tuple[str, ...], options: tuple[tuple[AxisPlacement, ...], ...], family: Family) -> _Rest:
+        own = [(axis, found) for axis, found in zip(axes, options, strict=True) if axis in demand.axes and found]
+        smallest = prod(min(map(demand.extent, found)) for _, found in own)
+        return cls(smallest, prod(family.workload.size(axis) for axis, _ in own), demand, family.hw)
+
+    def least(self, clusters: Ints, slices: Ints) -> Floats:
+        shares = self.hw.clusters_per_chip // clusters
+        if self.demand.divided:
+            shares = shares * (self.hw.slices_per_cluster // slices)
+        return np.maximum(float(self.smallest), self.positions / shares)

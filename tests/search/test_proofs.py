@@ -7,10 +7,11 @@ import pytest
 from tcptune.errors import WorkError
 from tcptune.ir.workload import einsum
 from tcptune.model.memory.price import Unpriced
-from tcptune.search import frame, parallel
+from tcptune.search import frame, parallel, space
 from tcptune.search.entry import tune, tuner_for
 from tcptune.search.parallel import Outcome, evaluate
 from tcptune.search.result import kernel_hash
+from tcptune.search.space import Space
 from tcptune.search.store import DUPLICATE, SCHEDULED, UNPRICED
 
 GEMM = einsum("ik,jk->ij", i=32, j=32, k=32)
@@ -81,3 +82,41 @@ def test_a_search_whose_best_plan_failed_its_oracle_is_exhausted_not_proven(monk
     assert result.rejections["ORACLE"] > 0
     assert result.makespan >= plain.makespan
     assert (result.stopped, result.proven) == ("exhausted", False)
+
+
+PAIR = einsum("ik,jk->ij", i=8, j=8, k=16)
+
+
+def test_a_truncated_table_is_no_proof_and_what_it_left_out_is_in_the_bound(monkeypatch):
+    whole = tune(PAIR)
+    real = space.placement_table
+    monkeypatch.setattr(space, "placement_table", lambda family: real(family, limit_rows=40))
+    result = tune(PAIR, trials=8)
+    assert result.stopped != "proven"
+    assert not result.proven
+    assert result.lower_bound <= whole.makespan <= result.makespan
+
+
+def test_a_family_whose_rows_were_all_left_out_still_counts(monkeypatch):
+    """Truncation may keep only rows that no further axis lets fit; CP-SAT then gives the family a row, or proves that it has none."""
+    real = space.placement_table
+    lost = Space(PAIR).tables[1].family
+
+    def losing(family):
+        table = real(family)
+        return replace(table, choice=table.choice[:0], complete=False) if family == lost else table
+
+    monkeypatch.setattr(space, "placement_table", losing)
+    found = Space(PAIR)
+    assert [t.rows for t in found.tables if t.family == lost] == [1]
+    assert not found.complete
+    result = tune(PAIR, trials=8)
+    assert not result.proven
+    assert result.lower_bound == found.lower_bound <= result.makespan
+
+
+def test_a_truncated_family_without_any_placement_is_complete(monkeypatch):
+    real = space.placement_table
+    monkeypatch.setattr(space, "placement_table", lambda family: replace(real(family), complete=False))
+    with pytest.raises(WorkError, match="too large for one pass"):
+        Space(einsum("i,i->", i=2_000_003)).tables  # noqa: B018 - an odd size is not cut

@@ -93,3 +93,31 @@ def test_either_operand_is_copied_for_any_summed_axis_or_lies_as_it_is():
     found = {(f.stationary, f.relayout) for f in families(einsum("kli,klj->ij", k=2, l=64, i=8, j=8))}
     shared = [("", ""), ("k", "k"), ("l", "l")]
     assert found == {*((0, r) for r in [*shared, ("k", ""), ("l", "")]), *((1, r) for r in [*shared, ("", "k"), ("", "l")])}
+
+
+def test_rows_that_are_left_out_are_said_and_the_busiest_are_kept():
+    family = families(einsum("ik,jk->ij", i=64, j=64, k=64))[0]
+    whole, part = placement_table(family), placement_table(family, limit_rows=100)
+    assert (whole.complete, part.complete) == (True, False)
+    assert part.rows <= 100
+    assert {whole.placement(r) for r in range(whole.rows)} >= {part.placement(r) for r in range(part.rows)}
+
+
+def test_what_is_dropped_before_all_axes_are_placed_would_not_fit(monkeypatch):
+    """The product of all options, cut by the capacities at the end, has as many rows as the table that is cut an axis at a time."""
+    workload = einsum("bk,ck->bc", b=4096, c=3000, k=512)
+    monkeypatch.setattr("tcptune.solver.tables._SLAB_ROWS", 1000)
+    table = placement_table(Family(workload, 1, ("", "")))
+    along = dict(zip(table.axes, ((-1, 1, 1), (1, -1, 1), (1, 1, -1)), strict=True))
+
+    def extents(axis: str, value) -> np.ndarray:
+        return np.array([value(o) for o in table.options[table.axes.index(axis)]]).reshape(along[axis])
+
+    def over(axes: str, value) -> np.ndarray:
+        return np.prod(np.broadcast_arrays(*(extents(a, value) for a in axes), np.ones([len(o) for o in table.options]))[:-1], axis=0)
+
+    fits = (over("bck", lambda o: o.slice) <= 256) & (over("bck", lambda o: o.cluster) <= 2) & (over("bc", lambda o: 1 + (o.lane > 1)) <= 2)
+    rows = extents("k", lambda o: o.in_slice // o.packet * max(o.packet, 16)) * extents("c", lambda o: o.in_slice)
+    fits &= (rows * 2 <= 65_536) & (over("bc", lambda o: o.in_slice) * 2 <= 524_288)
+    fits &= np.maximum(*(over(axes, lambda o: o.in_slice * o.slice) for axes in ("bk", "ck"))) * 2 <= 524_288 * 256
+    assert 0 < table.rows == fits.sum() < fits.size / 2
