@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,15 +14,20 @@ from tcptune.exec.compile import compile_checked
 from tcptune.exec.kernel_file import load_checked
 from tcptune.exec.scheduling.schedule_forms import rows_left_out, schedules_of
 from tcptune.ir.files import read_json
-from tcptune.ir.schedule import Operation, Schedule
+from tcptune.ir.schedule import CORE, Operation, Schedule
 from tcptune.reports.diagnosis import Diagnosis, diagnose
-from tcptune.reports.schedule_analysis import Analysis, analyse, named, source_line
+from tcptune.reports.kernel_costs import StepCost, kernel_costs
+from tcptune.reports.levers import lever_text
+from tcptune.reports.schedule_analysis import Analysis, Gap, analyse, named, source_line
 from tcptune.reports.schedule_comparison import Comparison, peak_bytes, schedule_hash
 
 _LONGEST_GAPS = 8
 _LARGEST_BUFFERS = 12
 _LEAST_SLACK = 12
 _SHAPE_CHARACTERS = 70
+
+Loaded = tuple[Schedule, tuple[StepCost, ...]]
+"""A schedule and, of a kernel, the prices of its steps."""
 
 
 def command(
@@ -35,35 +41,38 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="one JSON document on standard output")] = False,
 ) -> None:
     """Busy and exclusive cycles, idle gaps with reasons, critical path, memory plan; or several schedules side by side."""
-    schedules = load_schedules(files, function, profile)
+    loaded = load_schedules(files, function, profile)
+    schedules = {name: schedule for name, (schedule, _) in loaded.items()}
     if len(schedules) > 1:
         comparison = Comparison.of(schedules)
         if json:
             print_document(comparison.to_json())
         else:
             print(comparison.to_text(), end="")
-    elif json:
-        print_document(document(*schedules.values()))
+        return
+    ((schedule, costs),) = loaded.values()
+    if json:
+        print_document(document(schedule, costs))
     else:
-        print_analysis(analyse(named(*schedules.values())))
+        print_analysis(analyse(named(schedule)), costs)
 
 
-def load_schedules(files: list[Path], function: str | None = None, profile: str | None = None) -> dict[str, Schedule]:
-    """The schedules in files, or of the kernels in them, by short name; a file that holds several gives each.
+def load_schedules(files: list[Path], function: str | None = None, profile: str | None = None) -> dict[str, Loaded]:
+    """The schedules in files, or of the kernels in them, by short name, with the prices of a kernel's steps; a file of several gives each.
 
     A kernel is scheduled with `profile`, or with the one that its file records; one that is not the default is told on standard error.
 
     Raises:
         InputError, RuleViolation: a file is neither a schedule nor a legal kernel. WorkError: nothing prices an operation of the kernel.
     """
-    found: dict[str, Schedule] = {}
+    found: dict[str, Loaded] = {}
     for name, file in zip(_names(files), files, strict=True):
         for inner, schedule in _load(file, function, profile).items():
             found[name if not inner else inner if len(files) == 1 else f"{name} {inner}"] = schedule
     return found
 
 
-def _load(path: Path, function: str | None, profile: str | None) -> dict[str, Schedule]:
+def _load(path: Path, function: str | None, profile: str | None) -> dict[str, Loaded]:
     """The schedules in one file, by the names that it gives them."""
     if path.suffix in (".visa", ".rs"):
         return {"": _compiled(path, function, profile)}
@@ -72,13 +81,14 @@ def _load(path: Path, function: str | None, profile: str | None) -> dict[str, Sc
         return {"": _compiled(path, function, profile)}
     for line in rows_left_out(raw):
         note(f"warning: {path}: {line}")
-    return schedules_of(raw, path)
+    return {name: (schedule, ()) for name, schedule in schedules_of(raw, path).items()}
 
 
-def _compiled(path: Path, function: str | None, profile: str | None) -> Schedule:
-    """The schedule of the kernel in a file, with the profile asked for or the recorded one."""
+def _compiled(path: Path, function: str | None, profile: str | None) -> Loaded:
+    """The schedule of the kernel in a file, with the profile asked for or the recorded one, and the prices of its steps."""
     checked = load_checked(path, function)
-    return compile_checked(checked, profile or profile_in_use(path)).schedule
+    profile = profile or profile_in_use(path)
+    return compile_checked(checked, profile).schedule, kernel_costs(checked, profile)
 
 
 def _names(files: list[Path]) -> list[str]:
@@ -90,19 +100,19 @@ def _names(files: list[Path]) -> list[str]:
     return [f"{number}: {file}" for number, file in enumerate(files, 1)]
 
 
-def document(schedule: Schedule) -> dict[str, Any]:
+def document(schedule: Schedule, costs: Sequence[StepCost] = ()) -> dict[str, Any]:
     """The schedule-analysis/1 document, with the diagnosis, the peaks of the memories and the hash of the schedule."""
     analysis = analyse(schedule)
     found = diagnose(analysis)
     extra = {
-        "diagnosis": None if found is None else found.to_json(),
+        "diagnosis": None if found is None else {**found.to_json(), "advice": lever_text(analysis, costs)},
         "peak_bytes_per_slice": peak_bytes(schedule.lifetimes),
         "hash": schedule_hash(schedule),
     }
     return {**analysis.to_json(), **extra}
 
 
-def print_analysis(analysis: Analysis) -> None:
+def print_analysis(analysis: Analysis, costs: Sequence[StepCost] = ()) -> None:
     """The same for a person; the longest gaps and the largest buffers only."""
     console = text_console()
     shares = _table("context", "operations #", "busy cycles #", "exclusive cycles #")
@@ -117,7 +127,7 @@ def print_analysis(analysis: Analysis) -> None:
     if beside:
         console.print(_beside(analysis, beside))
     gaps = _table("longest gaps", "begin #", "end #", "cycles #", "waited for")
-    for gap in sorted(analysis.gaps, key=lambda g: (-g.cycles, g.begin))[:_LONGEST_GAPS]:
+    for gap in longest_gaps(analysis)[:_LONGEST_GAPS]:
         gaps.add_row(gap.resource, f"{gap.begin:,}", f"{gap.end:,}", f"{gap.cycles:,}", gap.reason)
     console.print(gaps)
     if analysis.schedule.lifetimes:
@@ -128,14 +138,19 @@ def print_analysis(analysis: Analysis) -> None:
     console.print("exclusive: every running operation holds the context, nothing hides behind it")
     found = diagnose(analysis)
     if found is not None:
-        console.print(diagnosis_text(found, analysis.makespan), soft_wrap=True)
+        console.print(diagnosis_text(found, analysis.makespan), lever_text(analysis, costs), sep="\n", soft_wrap=True)
+
+
+def longest_gaps(analysis: Analysis) -> list[Gap]:
+    """Gaps between work first, the longest first; then those of the core, which only syncs, and those after the last work of a context."""
+    return sorted(analysis.gaps, key=lambda g: (g.resource == CORE or not g.before, -g.cycles, g.begin))
 
 
 def diagnosis_text(found: Diagnosis, makespan: int) -> str:
     """The critical path by kind of work and the lever, in two lines."""
     parts = {"movement": found.movement, "Tensor Unit": found.tensor_unit, "launch, syncs and waits": found.fixed}
     shares = ", ".join(f"{what} {cycles:,} cycles ({cycles / makespan:.0%})" for what, cycles in parts.items())
-    return f"critical path: {shares}\n{found.finding}: change the {found.lever} (tcptune explain TUNE-007)"
+    return f"critical path: {shares}\n{found.words}"
 
 
 def _beside(analysis: Analysis, operations: list[Operation]) -> Table:

@@ -39,6 +39,13 @@ class Diagnosis:
         """What the manual changes first for this diagnosis."""
         return LEVERS[self.finding]
 
+    @property
+    def words(self) -> str:
+        """The finding and its lever in a sentence; where fixed cycles are the largest part, that they are."""
+        if self.fixed > max(self.movement, self.tensor_unit):
+            return "launch, syncs and waits are the largest part: do more in one launch, or let fewer operations wait (tcptune explain TUNE-007)"
+        return f"{self.finding}: change the {self.lever} (tcptune explain TUNE-007)"
+
     def to_json(self) -> dict[str, Any]:
         return {
             "movement": self.movement,
