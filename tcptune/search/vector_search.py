@@ -5,17 +5,20 @@ Likely ones come first; once all are compiled, the best plan is proven within th
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from tcptune.errors import InputError
 from tcptune.exec.compile import Compiled
 from tcptune.exec.lowering.candidates import is_contraction
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload
+from tcptune.search.deadline import TimeIsUp
 from tcptune.search.frame import EXHAUSTED, PROVEN, TRIALS, Search, Tally, terms_by_kind
 from tcptune.search.options import Options
 from tcptune.search.parallel import Outcome, Workers
+from tcptune.search.result import SearchResult
 from tcptune.search.store import StepRecord
+from tcptune.search.tiled.vector import TiledVectorTuner, fits_one_pass
 from tcptune.search.vector_space import VectorSpace, candidate_of, default_candidate, lower_bound
 
 SHARE = 4
@@ -48,6 +51,21 @@ class VectorTuner(Search[VectorSpace, Tally]):
 
     def _template(self) -> Candidate:
         return default_candidate(self.workload)
+
+    def _searched(self) -> SearchResult:
+        """The search in one pass; in tiles, within the same time, where no placement of the space fits the memories."""
+        if self._fits_one_pass():
+            return super()._searched()
+        tiled = TiledVectorTuner(self.workload, replace(self.options, progress=self.progress))
+        tiled._begin(self._started, self.deadline)
+        return tiled._searched()
+
+    def _fits_one_pass(self) -> bool:
+        """Taken for true where the time is over before that is known."""
+        try:
+            return fits_one_pass(self.space.candidates, self.deadline)
+        except TimeIsUp:
+            return True
 
     def _finished(self) -> str:
         if self._next == len(self.space.candidates):

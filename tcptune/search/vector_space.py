@@ -143,16 +143,20 @@ def _word_elements(workload: Workload) -> int:
 
 def _guess(workload: Workload, placement: Placement, timing: DmaTiming) -> float:
     """A rough makespan in cycles, to order the space: loads to slices, vector steps, and stored pieces that are short (VT-020, VT-027)."""
-    roles = workload.roles()
     live = placement.live_clusters * placement.live_slices
     held = math.prod(a.in_slice for a in placement.axes)
+    ragged = any(_is_ragged(step, workload, placement) for step in workload.epilogue)
+    loads = timing.issue_mid.value * live
+    return loads + held / RNGD.vector_ways[1] + pieces_guess(workload, placement, timing) + (_REFUSED if ragged else 0)
+
+
+def pieces_guess(workload: Workload, placement: Placement, timing: DmaTiming) -> float:
+    """About the cycles that the stored pieces take, short ones by far more (VT-027)."""
+    roles = workload.roles()
     piece = placement.of(workload.output[-1]).in_slice if workload.output else 1
     pieces = math.prod(a.padded for a in placement.axes if roles[a.axis] != K) / piece
     is_short = piece * workload.out_dtype.bits // 8 < RNGD.request_bytes
-    ragged = any(_is_ragged(step, workload, placement) for step in workload.epilogue)
-    piece_cycles = timing.partial_write_64.value / RNGD.engines_per_cluster if is_short else 1.0
-    loads = timing.issue_mid.value * live
-    return loads + held / RNGD.vector_ways[1] + piece_cycles * pieces + (_REFUSED if ragged else 0)
+    return pieces * (timing.partial_write_64.value / RNGD.engines_per_cluster if is_short else 1.0)
 
 
 _REFUSED = 1e9

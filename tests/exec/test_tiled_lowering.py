@@ -13,6 +13,7 @@ from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.space import Space
+from tcptune.search.vector_space import candidates_of
 
 
 def tiled(workload: Workload, loops: list[tuple[str, int, bool]], **lengths: int) -> Candidate:
@@ -136,3 +137,40 @@ def test_sums_of_integers_that_may_leave_i32_are_refused_unless_two_are_added_as
         lower_candidate(candidate(4))
     assert refused.value.rule == "ISR-003"
     check_kernel(lower_candidate(candidate(2)))
+
+
+VECTOR_CASES = {
+    "element by element": (
+        einsum("ij->ij", i=32, j=96, epilogue="gelu, bias:b(j), residual:c(ij)"),
+        [("i", 2, False), ("j", 2, True)],
+        {"i": 16, "j": 48},
+    ),
+    "element-wise tiles that overlap": (einsum("i->i", i=1000, epilogue="relu"), [("i", 2, True)], {"i": 512}),
+    "a sum of rows": (einsum("ij->i", i=64, j=96), [("i", 4, True)], {"i": 16}),
+    "a maximum of columns": (einsum("ij->j", i=24, j=96, reduce="max", epilogue="bias:b(j)"), [("j", 4, False)], {"j": 24}),
+    "sums of integers": (einsum("ij->j", i=16, j=64, dtype="i32"), [("j", 2, True)], {"j": 32}),
+    "products of f32": (einsum("ik,jk->ij", i=16, j=16, k=32, dtype="f32"), [("i", 2, True), ("j", 2, True)], {"i": 8, "j": 8}),
+    "f32 element by element": (einsum("ij,ij->ij", i=16, j=64, dtype="f32", epilogue="relu"), [("i", 4, True)], {"i": 4}),
+}
+
+
+@pytest.mark.parametrize("case", VECTOR_CASES.values(), ids=VECTOR_CASES)
+def test_tiles_of_workloads_of_the_vector_engine_compute_the_whole_workload(case):
+    workload, loops, lengths = case
+    tiles = Tiles(tuple(TileLoop(*loop) for loop in loops), tuple(lengths.items()))
+    kernels = []
+    for body in candidates_of(tiles.body_workload(workload)):
+        try:
+            kernels.append(compiled(Candidate(workload, body.placement, body.knobs, tiles)).checked)
+        except RuleViolation:
+            continue
+        if len(kernels) == 2:
+            break
+    assert kernels
+    for checked in kernels:
+        verify(checked, seeds=(0,), patterns=()).require()
+
+
+def test_sums_of_the_vector_engine_are_not_cut():
+    assert [axis for axis in "ij" if cuttable(einsum("ij->i", i=64, j=64), axis)] == ["i"]
+    assert [axis for axis in "ijk" if cuttable(einsum("ik,jk->ij", i=64, j=64, k=64, dtype="f32"), axis)] == ["i", "j"]

@@ -18,7 +18,7 @@ from tcptune.search.space import Space
 from tcptune.search.store import REJECTED, SCHEDULED
 from tcptune.search.tiled.space import Body, TiledSpace, _placements
 from tcptune.search.tiled.stand_in import affordable, fits, what_ran
-from tcptune.search.tiled.tilings import KEPT_UNIT, MOST_TILES, UNROLLED_TILES, axis_tiles, tilings
+from tcptune.search.tiled.tilings import KEPT_UNIT, MOST_TILES, UNROLLED_TILES, axis_tiles, require_room, tilings
 from tcptune.search.tiled.tuner import TiledTuner
 from tcptune.search.tuner import Tuner
 from tcptune.solver.pricing import FixedCosts
@@ -205,9 +205,9 @@ def test_what_no_tile_holds_is_refused(workload):
 def test_all_tensors_together_must_fit_the_memory_of_the_chip():
     # 2^17 x 2^17 bf16: 32 GiB of result, 8 GiB each of both inputs (k = 2^15): 48 GiB, just all of it
     whole = {"i": 1 << 17, "j": 1 << 17, "k": 1 << 15}
-    TiledSpace(einsum("ik,jk->ij", sizes=whole)).require_room()
+    require_room(einsum("ik,jk->ij", sizes=whole))
     with pytest.raises(WorkError) as refused:
-        TiledSpace(einsum("ik,jk->ij", sizes=whole, epilogue="bias:c(j)")).require_room()
+        require_room(einsum("ik,jk->ij", sizes=whole, epilogue="bias:c(j)"))
     assert f"{48 * 2**30 + 2 * (1 << 17):,} B" in refused.value.hint
     assert "HBM-002" in refused.value.hint
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.epilogue import plan_epilogue
-from tcptune.exec.lowering.fused_epilogue import Steps, named, operand_dtype, stage_operand
-from tcptune.exec.lowering.layout import Layout, hbm_input, store_step
-from tcptune.exec.lowering.lower import INPUT_NAMES, oracle_text, tolerance
+from tcptune.exec.lowering.fused_epilogue import Steps, named, stage_operand
+from tcptune.exec.lowering.layout import Layout, store_step
+from tcptune.exec.lowering.lower import INPUT_NAMES, kernel_inputs, oracle_text, tolerance
 from tcptune.exec.lowering.vector import Stored, axis_texts, folding_order, passes
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernels.kernel import Kernel
@@ -21,6 +21,27 @@ from tcptune.ir.workload import EpilogueOp, K
 
 def lower_float(candidate: Candidate, name: str = "kernel") -> Kernel:
     """The kernel of a candidate whose inputs are f32.
+
+    Raises:
+        RuleViolation: the placement, or the layout of the inputs, cannot be lowered.
+    """
+    workload = candidate.workload
+    return Kernel.from_json(
+        {
+            "name": name,
+            "axes": {axis.upper(): size for axis, size in workload.sizes},
+            "chips": 1,
+            "inputs": kernel_inputs(workload),
+            "steps": float_steps(candidate),
+            "output": "out",
+            "oracle": oracle_text(workload),
+            "tolerance": tolerance(workload),
+        }
+    )
+
+
+def float_steps(candidate: Candidate) -> Steps:
+    """The steps of a candidate whose inputs are f32, the store last.
 
     Raises:
         RuleViolation: the placement, or the layout of the inputs, cannot be lowered.
@@ -50,20 +71,7 @@ def lower_float(candidate: Candidate, name: str = "kernel") -> Kernel:
         following, source = passes(layout, held, [*product, *epilogue], f"{stream}_dm")
     block = layout.block(axes[layout.stream])
     steps.append({"let": f"{stream}_dm", "op": "to_dm", "from": stream, **place, "element": expression(block, texts)})
-    inputs = {INPUT_NAMES[n]: hbm_input(workload, axes[n], workload.dtype) for n in (0, 1)}
-    inputs |= {str(e.operand): hbm_input(workload, e.axes, operand_dtype(workload)) for e in named(workload) if e.operand}
-    return Kernel.from_json(
-        {
-            "name": name,
-            "axes": {axis.upper(): size for axis, size in workload.sizes},
-            "chips": 1,
-            "inputs": inputs,
-            "steps": [*steps, *following, store_step(workload, source)],
-            "output": "out",
-            "oracle": oracle_text(workload),
-            "tolerance": tolerance(workload),
-        }
-    )
+    return [*steps, *following, store_step(workload, source)]
 
 
 def _stream(layout: Layout) -> Stored:

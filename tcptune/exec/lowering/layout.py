@@ -16,6 +16,11 @@ from tcptune.model.hardware import RNGD, Hardware
 ACCUMULATORS = {True: "f32", False: "i32"}
 
 
+def is_contraction(workload: Workload) -> bool:
+    """Whether the Contraction Engine does the work: two inputs, of a type that it multiplies (f32 has no multiplier there, CE-014)."""
+    return len(workload.inputs) == 2 and workload.dtype.name != "f32"
+
+
 def hbm_element(workload: Workload, axes: tuple[str, ...], element: DType, *, zero: bool) -> str:
     """Row-major HBM mapping of a tensor over `axes`; the innermost axis padded as the host does it (`Workload.row_elements`)."""
     if not axes:
@@ -99,11 +104,11 @@ class Layout:
         return self._in_slice[axis]
 
     def flit_elements(self, element: DType) -> int:
-        return self.hw.flit_bytes * 8 // element.bits
+        return element.elements_in(self.hw.flit_bytes)
 
     def word_elements(self, element: DType) -> int:
         """Elements in the 8 bytes that streams and DM writes are aligned to."""
-        return max(1, self.hw.stream_alignment_bytes * 8 // element.bits)
+        return element.elements_in(self.hw.stream_alignment_bytes)
 
     def innermost(self, index: int) -> str:
         """The axis that runs fastest in an operand when it is fetched."""

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tcptune.exec.lowering.float_products import float_steps
 from tcptune.exec.lowering.fused_epilogue import named
-from tcptune.exec.lowering.layout import Layout, hbm_element, tile_symbol
+from tcptune.exec.lowering.layout import Layout, hbm_element, is_contraction, tile_symbol
 from tcptune.exec.lowering.lower import INPUT_NAMES, kernel_inputs, oracle_text, pass_steps, tolerance
 from tcptune.exec.lowering.partial_sums import extra_axes
 from tcptune.exec.lowering.tile_sums import PART, PARTS
+from tcptune.exec.lowering.vector import vector_oracle, vector_steps, vector_tolerance
 from tcptune.ir.candidate import Candidate, Tiles
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.types import DType
@@ -35,8 +37,9 @@ def lower_tiled(candidate: Candidate, name: str = "kernel") -> Kernel:
         InputError: the tiles do not cover an axis.
     """
     workload, tiles = candidate.workload, candidate.tiles
+    two = len(workload.inputs) > 1
     nest = _Nest(workload, tiles)
-    *body, store = pass_steps(candidate.body)
+    *body, store = _body_steps(candidate.body)
     for tensor, axes in operand_axes(workload).items():
         nest.view(tensor, axes, READ_HOLES)
     for step in body:
@@ -55,10 +58,17 @@ def lower_tiled(candidate: Candidate, name: str = "kernel") -> Kernel:
             "inputs": kernel_inputs(workload),
             "steps": nest.steps(),
             "output": "out",
-            "oracle": oracle_text(workload),
-            "tolerance": tolerance(workload),
+            "oracle": oracle_text(workload) if two else vector_oracle(workload),
+            "tolerance": tolerance(workload) if two else vector_tolerance(workload),
         }
     )
+
+
+def _body_steps(body: Candidate) -> Steps:
+    """The steps of the pass, or passes, that do one tile."""
+    if is_contraction(body.workload):
+        return pass_steps(body)
+    return float_steps(body) if len(body.workload.inputs) > 1 else vector_steps(body)
 
 
 def operand_axes(workload: Workload) -> dict[str, tuple[str, ...]]:
@@ -71,9 +81,9 @@ def operand_axes(workload: Workload) -> dict[str, tuple[str, ...]]:
 def cuttable(workload: Workload, axis: str) -> bool:
     """Whether tiles may cut an axis: not one whose rows the host pads in some tensor (MAP-023: it is no factor there).
 
-    Nor a summed one before an epilogue, which follows a whole sum.
+    Nor a summed one before an epilogue, which follows a whole sum, or one that the Vector Engine sums.
     """
-    if axis not in workload.output and workload.epilogue:
+    if axis not in workload.output and (workload.epilogue or not is_contraction(workload)):
         return False
     tensors: list[tuple[tuple[str, ...], DType]] = [(axes, workload.dtype) for axes in operand_axes(workload).values()]
     tensors.append((workload.output, workload.out_dtype))

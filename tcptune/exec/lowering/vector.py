@@ -55,27 +55,45 @@ def lower_vector(candidate: Candidate, name: str = "kernel") -> Kernel:
     Raises:
         RuleViolation: the placement cannot be lowered.
     """
-    layout, workload = Layout(candidate), candidate.workload
-    texts = axis_texts(layout)
-    place = {"cluster": expression(layout.clusters, texts), "slice": expression(layout.slices, texts)}
-    held = _loaded(layout)
-    steps: Steps = [{"let": "a_dm", "op": "to_dm", "from": INPUT, **place, "element": held.element(texts)}]
-    plans = list(plan_epilogue(named(workload), layout.accumulator))
-    following, source = passes(layout, held, plans, "a_dm")
-    steps += following
-    steps.append(store_step(workload, source))
+    workload = candidate.workload
     return Kernel.from_json(
         {
             "name": name,
             "axes": {axis.upper(): size for axis, size in workload.sizes},
             "chips": 1,
             "inputs": _inputs(workload),
-            "steps": steps,
+            "steps": vector_steps(candidate),
             "output": "out",
-            "oracle": f"{oracle_head(workload)}{oracle_stages(workload)}",
-            "tolerance": {"form": "sum", "rel": 0, "abs": 0} if workload.dtype.is_float else {"form": "exact", "rel": 0, "abs": 0},
+            "oracle": vector_oracle(workload),
+            "tolerance": vector_tolerance(workload),
         }
     )
+
+
+def vector_steps(candidate: Candidate) -> Steps:
+    """The steps of a candidate whose workload has one input, from its load to the store, which is the last one.
+
+    Raises:
+        RuleViolation: the placement cannot be lowered.
+    """
+    layout, workload = Layout(candidate), candidate.workload
+    texts = axis_texts(layout)
+    place = {"cluster": expression(layout.clusters, texts), "slice": expression(layout.slices, texts)}
+    held = _loaded(layout)
+    load = {"let": "a_dm", "op": "to_dm", "from": INPUT, **place, "element": held.element(texts)}
+    plans = list(plan_epilogue(named(workload), layout.accumulator))
+    following, source = passes(layout, held, plans, "a_dm")
+    return [load, *following, store_step(workload, source)]
+
+
+def vector_tolerance(workload: Workload) -> dict[str, Any]:
+    """Integers are exact; of floats the oracle adds the bound of the arithmetic itself."""
+    return {"form": "sum" if workload.dtype.is_float else "exact", "rel": 0, "abs": 0}
+
+
+def vector_oracle(workload: Workload) -> str:
+    """What a kernel of one input computes: its sum or maximum, and the epilogue."""
+    return f"{oracle_head(workload)}{oracle_stages(workload)}"
 
 
 def passes(layout: Layout, held: Stored, plans: list[EpiloguePass], source: str, through: Steps | None = None) -> tuple[Steps, str]:
@@ -126,7 +144,7 @@ def axis_texts(layout: Layout) -> dict[str, AxisText]:
     found = {}
     for axis, size in layout.candidate.workload.sizes:
         padded = placement.of(axis).padded
-        name = axis.upper()
+        name = layout.symbol(axis)
         found[axis] = AxisText(f"{name} # {padded}" if padded > size else name, padded)
     return found
 

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import WorkError
-from tcptune.exec.lowering.fused_epilogue import operand_dtype
-from tcptune.exec.lowering.tiled import operand_axes
 from tcptune.ir.candidate import Candidate, Knobs, Tiles
 from tcptune.ir.placement import Placement
 from tcptune.ir.types import dtype
@@ -22,7 +20,7 @@ from tcptune.search.deadline import Deadline
 from tcptune.search.knobs import Budget, least_setting, slice_orders
 from tcptune.search.space import Space
 from tcptune.search.tiled.stand_in import checked_if_legal
-from tcptune.search.tiled.tilings import tilings
+from tcptune.search.tiled.tilings import require_room, tilings
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import PlacementTable
 from tcptune.solver.tiled_bounds import tiles_bound
@@ -89,27 +87,13 @@ class TiledSpace:
         """Lower bound of every tiled plan, in cycles."""
         return tiles_bound(self.workload, Tiles(), self.fixed, self.profile)
 
-    def require_room(self) -> None:
-        """Raises:
-        WorkError: inputs, operands of the epilogue and result are larger together than the memory of the chip.
-        """
-        workload = self.workload
-        stored = [(axes, workload.bytes_of(axes, element)) for axes, element in workload.tensors()]
-        operands = list(operand_axes(workload).values())[len(workload.inputs) :]
-        stored += [(axes, workload.bytes_of(axes, operand_dtype(workload))) for axes in operands]
-        needed = sum(size for _, size in stored)
-        if needed > RNGD.hbm_bytes:
-            axes, largest = max(stored, key=lambda tensor: tensor[1])
-            hint = f"all tensors have {needed:,} B, that over {', '.join(axes)} {largest:,} B; HBM {RNGD.hbm_bytes:,} B (HBM-002)"
-            raise WorkError(f"{workload.text} is too large for one pass, and for tiles", hint=hint)
-
     def prepare(self) -> None:
         """Lists the tilings.
 
         Raises:
             TimeIsUp: the deadline is over. WorkError: all tensors together are larger than the memory of the chip.
         """
-        self.require_room()
+        require_room(self.workload)
         self._order  # noqa: B018 - computed once and kept
 
     def bodies(self, entry: int, below: int, keep: int = 1) -> list[Body]:

@@ -6,7 +6,9 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from tcptune.exec.lowering.tiled import cuttable
+from tcptune.errors import WorkError
+from tcptune.exec.lowering.fused_epilogue import operand_dtype
+from tcptune.exec.lowering.tiled import cuttable, operand_axes
 from tcptune.ir.candidate import TileLoop, Tiles
 from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
@@ -23,6 +25,20 @@ KEPT_UNIT = 32
 
 LONGER = 1.15
 """Length of a tile at most, over an equal share of its axis: what neighbouring tiles share is computed twice."""
+
+
+def require_room(workload: Workload) -> None:
+    """Raises:
+    WorkError: inputs, operands of the epilogue and result are larger together than the memory of the chip.
+    """
+    stored = [(axes, workload.bytes_of(axes, element)) for axes, element in workload.tensors()]
+    operands = list(operand_axes(workload).values())[len(workload.inputs) :]
+    stored += [(axes, workload.bytes_of(axes, operand_dtype(workload))) for axes in operands]
+    needed = sum(size for _, size in stored)
+    if needed > RNGD.hbm_bytes:
+        axes, largest = max(stored, key=lambda tensor: tensor[1])
+        hint = f"all tensors have {needed:,} B, that over {', '.join(axes)} {largest:,} B; HBM {RNGD.hbm_bytes:,} B (HBM-002)"
+        raise WorkError(f"{workload.text} is too large for one pass, and for tiles", hint=hint)
 
 
 def tilings(workload: Workload) -> Iterator[Tiles]:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 
 from tcptune.errors import WorkError
-from tcptune.exec.compile import Compiled, compile_kernel
-from tcptune.exec.lowering.candidates import lower_candidate
-from tcptune.exec.running.oracle import verify
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.workload import Workload
-from tcptune.search.frame import EXHAUSTED, NO_LIMIT, PROVEN, TRIALS, Search, Tally, terms_by_kind
+from tcptune.search.frame import EXHAUSTED, NO_LIMIT, PROVEN, TRIALS, Tally
 from tcptune.search.options import Options
 from tcptune.search.parallel import RETRIES, Outcome, Workers, compile_cheapest, evaluate
-from tcptune.search.result import Plan, SearchResult
 from tcptune.search.store import StepRecord
 from tcptune.search.template import template, template_words
+from tcptune.search.tiled.search import TiledSearch
 from tcptune.search.tiled.space import Body, TiledSpace
-from tcptune.search.tiled.stand_in import affordable, what_ran
+from tcptune.search.tiled.tilings import require_room
 
 CHUNK, FIRST_CHUNK = 4, 2
 """Tilings that are priced side by side, with the same limit; the first ones are few, for a plan that prunes those after them."""
-
-REPORTED_TILED = 3
-"""Plans in the report; their oracle runs are longer than those of one pass."""
 
 TOO_LARGE = (
     "tiles cut axes of the result, and summed ones into equal whole packets, but no rows that the host pads, and no summed axis before an "
@@ -32,10 +26,8 @@ TOO_LARGE = (
 )
 
 
-class TiledTuner(Search[TiledSpace, Tally]):
+class TiledTuner(TiledSearch[TiledSpace]):
     """One search over the tilings of a contraction. The seed has no effect: tilings are taken in the order of their bound."""
-
-    reported = REPORTED_TILED
 
     def __init__(self, workload: Workload, options: Options | None = None) -> None:
         chosen = options or Options()
@@ -47,7 +39,7 @@ class TiledTuner(Search[TiledSpace, Tally]):
 
     def _template(self) -> Candidate | None:
         """The manual's mapping in one pass; it is refused where that does not fit."""
-        self.space.require_room()
+        require_room(self.workload)
         return template(self.workload)
 
     # steps
@@ -101,43 +93,10 @@ class TiledTuner(Search[TiledSpace, Tally]):
         if self._begins_chunk():
             self._limit, self._chunk = self._least(), []
 
-    def _tried(self, outcome: Outcome, entry: int | None) -> None:
-        """Nothing is kept open: the bound of the space does not depend on what was tried."""
-
     def _bound(self) -> int:
         return self.space.lower_bound
 
-    def _proven(self) -> bool:
-        return self.state.makespan is not None and self.state.all_priced and self.state.makespan <= self._bound()
-
-    # oracle and result
-
-    def _plan(self, candidate: Candidate) -> Plan:
-        """The plan, its tiles also among the levels of its placement."""
-        plan = super()._plan(candidate)
-        counts = {axis: candidate.tiles.count(axis) for axis in candidate.tiles.axes}
-        return replace(plan, placement={a: {"Tile": counts[a], **p} if a in counts else p for a, p in plan.placement.items()})
-
-    def _passes(self, candidate: Candidate, digest: str) -> bool:
-        if digest not in self.state.verifications:
-            small = compile_kernel(lower_candidate(affordable(candidate)), self.options.profile)
-            self.state.verifications[digest] = verify(small.checked)
-        return self.state.verifications[digest].passed
-
-    def _result(self, stopped: str) -> SearchResult:
-        result = super()._result(stopped)
-        best = self.state.scheduled[self.state.best][2]
-        return replace(result, oracle=replace(result.oracle, what=what_ran(best, affordable(best))))
+    # result
 
     def _knobs(self, candidate: Candidate) -> dict[str, object]:
         return {**candidate.tiles.to_words(), **candidate.knobs.to_json()}
-
-    def _terms(self, candidate: Candidate, compiled: Compiled) -> dict[str, int]:
-        return terms_by_kind(compiled)
-
-    def _at_defaults(self, best: Candidate) -> dict[str, Candidate]:
-        """The best plan with every loop kept, where the scheduler sees one tile at a time."""
-        if not any(loop.unroll for loop in best.tiles.loops):
-            return {}
-        kept = tuple(replace(loop, unroll=False) for loop in best.tiles.loops)
-        return {"unroll": replace(best, tiles=replace(best.tiles, loops=kept))}
