@@ -169,7 +169,7 @@ class Mapping:
         return equivalent(self, _mapping(other, "equivalent"))
 
     def split_at(self, n: int) -> tuple[Mapping, Mapping]:
-        """``(self / n, self % n)`` in simplest form; MAP-010 if n does not divide the size."""
+        """``(self / n, self % n)`` in simplest form, digits of groups kept as such; MAP-010 if n does not divide the size."""
         from tcptune.ir.mappings.algebra import split_at
 
         return split_at(self, n)
