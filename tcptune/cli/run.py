@@ -14,7 +14,7 @@ from tcptune.cli import stream_functions
 from tcptune.cli.output import print_document, profile_in_use, text_console
 from tcptune.errors import InputError, WorkError
 from tcptune.exec.compile import Compiled, compile_checked
-from tcptune.exec.kernel_file import in_oracle, load_checked
+from tcptune.exec.kernel_file import in_oracle, load_checked, source_lines
 from tcptune.exec.program.checked import CheckedKernel
 from tcptune.exec.program.unread import unread_notes
 from tcptune.exec.running.fill import SEED, declared_inputs
@@ -44,7 +44,10 @@ def command(
     checked = load_checked(kernel, function)
     program = checked.kernel
     profile = profile or profile_in_use(kernel)
-    compiled, unscheduled = _scheduled(checked, profile, order, required=order is not None or schedule is not None)
+    compiled, unscheduled = _scheduled(checked, profile, required=order is not None or schedule is not None)
+    if order is not None and compiled is not None:
+        imposed = one_schedule(read_json(order), program.name, order)
+        compiled = compile_checked(checked, profile, ranks=imposed_ranks(imposed, compiled.program, source_lines(kernel, function)))
     if schedule is not None and compiled is not None:
         write_schedule(compiled.schedule, schedule)
     result = run_kernel(checked, declared_inputs(program, seed))
@@ -67,22 +70,18 @@ def command(
         )
 
 
-def _scheduled(checked: CheckedKernel, profile: str, order: Path | None, *, required: bool) -> tuple[Compiled | None, str]:
+def _scheduled(checked: CheckedKernel, profile: str, *, required: bool) -> tuple[Compiled | None, str]:
     """The scheduled kernel, or None and the reason where the profile has no price for something in it.
 
     Raises:
         Unpriced: the same, if a schedule is required.
     """
     try:
-        compiled = compile_checked(checked, profile)
+        return compile_checked(checked, profile), ""
     except Unpriced as reason:
         if required:
             raise
         return None, reason.message
-    if order is None:
-        return compiled, ""
-    ranks = imposed_ranks(one_schedule(read_json(order), checked.kernel.name, order), compiled.program)
-    return compile_checked(checked, profile, ranks=ranks), ""
 
 
 def document(

@@ -109,3 +109,11 @@ def test_the_command_imposes_the_order_of_the_lines(folder: Path, compiled: Comp
     document = json.loads(run.out)
     assert document["likeness"]["alike"] is True
     assert document["kernels"]["pair"]["predicted_published_order"] == compiled.makespan
+
+
+def test_an_order_is_imposed_by_the_lines(folder: Path, compiled: Compiled) -> None:
+    (folder / "order.json").write_text(json.dumps(swapped(compiled)))
+    run = tcptune("run", folder / "pair.rs", "--order", folder / "order.json", "--schedule", folder / "imposed.json")
+    assert run.status == 0, run.err
+    loads = [i for i in json.loads((folder / "imposed.json").read_text())["instructions"] if i["tpe"] == "DmaLoad"]
+    assert [load["description"].split(":")[0] for load in loads] == ["--> y_in", "--> x_in"]
