@@ -36,7 +36,7 @@ def result_store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTimi
 
     single = np.full(table.rows, _single_bytes(workload))
     ordered = _keeps_order(table)
-    run = np.where(ordered, run_bytes(table, out, element, gathered=False), single)
+    run = np.where(ordered, run_bytes(table, out, element, gathered=False, stored=True), single)
     direct = np.maximum(stored(run), _first_place_bound(table, run, timing))
     if not out:
         return direct
@@ -44,7 +44,7 @@ def result_store_bound(table: PlacementTable, fixed: FixedCosts, timing: DmaTimi
     flits = table.output_block() / parts * element.bits / 8 / RNGD.flit_bytes
     # a gather's own transpose makes neighbouring slices the packet; sums may leave a slice single results of a longer block
     regrouped = ordered | (table.column(out[-1], "in_slice") == 1) | (parts > 1)
-    long = stored(np.where(regrouped, run_bytes(table, out, element, gathered=True), single), gathered=True)
+    long = stored(np.where(regrouped, run_bytes(table, out, element, gathered=True, stored=True), single), gathered=True)
     possible = (table.column(out[-1], "slice") > 1) | (summed(table, "slice") > 1)
     gathered = np.where(possible, fixed.switch_pass + 2 * flits + long, np.inf)
     return np.asarray(np.minimum(direct, gathered), dtype=np.float64)

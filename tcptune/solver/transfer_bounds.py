@@ -141,23 +141,28 @@ def cluster_shares(table: PlacementTable, axes: tuple[str, ...]) -> tuple[Floats
     return first, np.where(table.live_clusters > 1, last, 0.0)
 
 
-def run_bytes(table: PlacementTable, axes: tuple[str, ...], element: DType, *, gathered: bool) -> Floats:
+def run_bytes(table: PlacementTable, axes: tuple[str, ...], element: DType, *, gathered: bool, stored: bool = False) -> Floats:
     """Longest piece that is contiguous both in HBM and in a slice: rows join where the slice holds them in full.
 
-    `gathered`: the slices of the innermost axis are brought together first.
+    `gathered`: the slices of the innermost axis are brought together first. `stored`: a piece ends where a slice holds more positions of an
+    axis than HBM does, because nothing is written for them; a load runs on over such padding.
     """
     workload = table.family.workload
+    whole_block = (summed(table, "slice") == 1) & (summed(table, "cluster") == 1)  # else parts of it may lie in other slices
     run, joins = np.ones(table.rows), np.ones(table.rows, dtype=bool)
     for axis in reversed(axes):
         held = table.column(axis, "in_slice").astype(np.float64)
         spread = table.column(axis, "slice") * table.column(axis, "cluster")
+        rows = workload.size(axis)
         if axis == axes[-1]:
             if gathered:
                 held = held * table.column(axis, "slice")
                 spread = table.column(axis, "cluster")
-            held = np.where(spread == 1, np.maximum(held, workload.row_elements(axes, element)), held)
-        run = np.where(joins, run * held, run)
-        joins = joins & (spread == 1)
+            rows = workload.row_elements(axes, element)
+            held = np.where(spread == 1, np.maximum(held, rows), held)
+        padded = (held > rows) & whole_block if stored else np.zeros(table.rows, dtype=bool)
+        run = np.where(joins, run * np.where(padded, rows, held), run)
+        joins = joins & (spread == 1) & ~padded
     return np.asarray(run * element.bits / 8, dtype=np.float64)
 
 

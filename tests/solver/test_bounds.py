@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tcptune.exec.compile import compile_kernel
@@ -13,6 +14,8 @@ from tcptune.ir.workload import einsum
 from tcptune.search.parallel import Workers
 from tcptune.search.space import Space
 from tcptune.solver.pricing import FixedCosts, load_cycles, load_floor, price
+from tcptune.solver.tables import Family, PlacementTable
+from tcptune.solver.transfer_bounds import run_bytes
 
 WORKLOADS = [
     einsum("i,i->", i=256),
@@ -155,3 +158,21 @@ def test_a_pass_that_holds_the_dma_engine_is_priced_so(workload, placement, knob
     assert any(terms.holds_dma)
     assert terms.makespan == compiled.makespan
     assert terms.makespan > replace(terms, holds_dma=(False,) * 3).makespan
+
+
+def test_the_bound_of_a_placement_that_pads_whole_slices_is_that_of_its_transfers():
+    """6 rows over 2 clusters, 16 slices and packets of 8: one slice of 32 has anything to do, and takes less than two clusters would."""
+    workload = einsum("ij,j->i", i=6, j=24)
+    placement = placed({"i": {"Cluster": 2, "Slice": 16, "Packet": 8}, "j": {"Time": 3, "Packet": 8}})
+    candidate = Candidate(workload, placement, Knobs(0, slice_order=("_", "i"), k_inner=False, lane_mode="Sequential", transpose=True))
+    assert compile_kernel(lower_candidate(candidate), "vendor").makespan >= Space(workload).own_bound(candidate) > 2000
+
+
+@pytest.mark.parametrize(("slices", "time", "piece"), [(8, 16, 192), (8, 12, 200 // 2 * 192)], ids=["128 of 96", "96 of 96"])
+def test_stored_pieces_end_with_the_rows_where_slices_hold_padding(slices, time, piece):
+    """Rows of 96 bf16 in HBM: gathered slices with 96 positions hold 100 of them in one piece, those with 128 a row a piece of 192 B."""
+    workload = einsum("mk,nk->nm", m=96, n=200, k=72)
+    placement = placed({"m": {"Slice": slices, "Time": time}, "n": {"Cluster": 2, "Time": 100}, "k": {"Time": 9, "Packet": 8}})
+    axes = workload.axes
+    table = PlacementTable(Family(workload, 0, ("", "")), axes, tuple((placement.of(a),) for a in axes), np.zeros((1, 3), dtype=np.int64))
+    assert run_bytes(table, workload.output, workload.out_dtype, gathered=True, stored=True) == [piece]
