@@ -43,7 +43,7 @@ class Diagnosis:
     def words(self) -> str:
         """The finding and its lever in a sentence; where fixed cycles are the largest part, that they are."""
         if self.fixed > max(self.movement, self.tensor_unit):
-            return "launch, syncs and waits are the largest part: do more in one launch, or let fewer operations wait (tcptune explain TUNE-007)"
+            return "launch, syncs and waits are the largest part: do more in one launch, let fewer operations wait (TUNE-007)"
         return f"{self.finding}: change the {self.lever} (tcptune explain TUNE-007)"
 
     def to_json(self) -> dict[str, Any]:
