@@ -18,8 +18,9 @@ bytes and pieces that its placement makes mandatory (`solver.transfer_bounds` fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import floor, prod
 
 import numpy as np
@@ -63,53 +64,102 @@ class PartBounds:
         return EpiloguePart(tuple((floor(load[row]), self.staging) for load in self.loads), floor(self.cycles[row]))
 
 
-def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> Bounds:
-    """Bounds of every row of `table`."""
-    family = table.family
-    w, x = family.stationary, family.stream
-    store = result_store_bound(table, fixed, timing)
-    tail = fixed.start + store + fixed.sync
-    operands = {index: _Operand.of(table, index) for index in (w, x)}
-    copies = {index: _relayout_bound(table, operands[index], index, fixed) for index in (w, x)}
-    least = {index: operands[index].load(operands[index].fewest_copies, timing) for index in (w, x)}
-    streaming = _Streaming.of(table)
-
-    epilogue = _epilogue_bounds(table, fixed, timing)
-
-    sums = _Sums.of(table, fixed, timing)
-    one = np.ones(table.rows)
-
-    def whole(loads: dict[int, Floats], rounds: dict[int, Floats], added: Callable[[Floats], Floats]) -> Floats:
-        staging = fixed.staging_pass + table.staged_flits() * rounds[w]
-        front = _front_bound(loads[w], loads[x], copies[w], copies[x], staging)
-        contraction = added(streaming.steps(rounds[x]))
-        return np.asarray(tail + _with_epilogue(epilogue, front, loads[w] + loads[x], contraction), dtype=np.float64)
-
-    def with_rings(loads: dict[int, Floats], rounds: dict[int, Floats], ringed: tuple[int, ...], ring: int) -> Floats:
-        """`ringed` operands come by rings, the inner one over `ring` slices at least; summed slices lie inside of that one or outside."""
-        if not sums.over_slices:
-            return whole(loads, rounds, sums.inside)
-        passed = {index: rounds[index] * sums.slices if index in ringed else rounds[index] for index in (w, x)}
-        return np.minimum(whole(loads, passed, sums.inside), whole(loads, rounds, lambda streamed: sums.outside(streamed, ring)))
-
-    alone = {index: operands[index].load(operands[index].shared, timing) for index in (w, x)}
-    options = [whole(alone, {w: one, x: one}, sums.cheapest)]
-    for inner in (w, x):
-        loads = {inner: alone[inner], 1 - inner: least[1 - inner]}
-        options.append(with_rings(loads, {w: one, x: one}, (1 - inner,), _LEAST_RING))
-        ring = _LEAST_RING
-        while ring <= int(operands[inner].largest_ring.max()):
-            possible = (ring <= operands[inner].largest_ring) & (ring <= operands[inner].shared)
-            loads = {inner: operands[inner].load(np.maximum(1, operands[inner].shared // ring), timing), 1 - inner: least[1 - inner]}
-            rounds = {inner: one, 1 - inner: np.full(table.rows, float(ring))}
-            options.append(np.where(possible, with_rings(loads, rounds, (w, x), ring), np.inf))
-            ring *= 2
-    total = np.floor(np.minimum.reduce(options)).astype(np.int64)
-    return Bounds((least[0], least[1]), sums.cheapest(streaming.steps(one)), store, total, epilogue)
-
-
 _LEAST_RING = 2
 """Slices of the smallest ring."""
+
+PerInput = dict[int, Floats]
+"""A value of every row for either input, by its number."""
+
+
+def table_bounds(table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> Bounds:
+    """Bounds of every row of `table`: of the ways to bring both operands to their slices, the one that takes least."""
+    plans = _Plans.of(table, fixed, timing)
+    ways = [plans.without_rings(), *(bound for inner in plans.operands for bound in plans.with_inner_ring(inner))]
+    total = np.floor(np.minimum.reduce(ways)).astype(np.int64)
+    contraction = plans.sums.cheapest(plans.streaming.steps(np.ones(table.rows)))
+    return Bounds((plans.least[0], plans.least[1]), contraction, plans.store, total, plans.epilogue)
+
+
+@dataclass(frozen=True)
+class _Plans:
+    """What the plans of a table's rows consist of; its methods bound the makespans of those that load their operands in one way.
+
+    Attributes:
+        staged_flits: of the stationary operand, in a slice.
+        operands, copies: what the load of either input brings, and the cycles of the pass that changes its innermost axis.
+        alone, least: cycles of either load where it replicates, and with the largest ring that could be.
+        store: cycles of the store, or of a gather and the store behind it.
+    """
+
+    table: PlacementTable
+    fixed: FixedCosts
+    timing: DmaTiming
+    staged_flits: Ints
+    operands: dict[int, _Operand]
+    copies: PerInput
+    alone: PerInput
+    least: PerInput
+    streaming: _Streaming
+    sums: _Sums
+    epilogue: tuple[PartBounds, ...]
+    store: Floats
+
+    @classmethod
+    def of(cls, table: PlacementTable, fixed: FixedCosts, timing: DmaTiming) -> _Plans:
+        operands = {index: _Operand.of(table, index) for index in (table.family.stationary, table.family.stream)}
+        return cls(
+            table,
+            fixed,
+            timing,
+            table.staged_flits(),
+            operands,
+            {index: _relayout_bound(table, operand, index, fixed) for index, operand in operands.items()},
+            {index: operand.load(operand.shared, timing) for index, operand in operands.items()},
+            {index: operand.load(operand.fewest_copies, timing) for index, operand in operands.items()},
+            _Streaming.of(table),
+            _Sums.of(table, fixed, timing),
+            _epilogue_bounds(table, fixed, timing),
+            result_store_bound(table, fixed, timing),
+        )
+
+    def without_rings(self) -> Floats:
+        """Both loads replicate."""
+        return self._makespan(self.alone, self._rounds(), self.sums.cheapest)
+
+    def with_inner_ring(self, inner: int) -> Iterator[Floats]:
+        """The other operand comes by a ring; input `inner` by none, or by one of 2, 4, … slices inside of that.
+
+        What the inner ring saves in copies, the other operand pays: the switch passes its flits once for each slice of it. Infinite where
+        a block cannot be spread so far.
+        """
+        operand, outer = self.operands[inner], 1 - inner
+        yield self._with_rings({inner: self.alone[inner], outer: self.least[outer]}, self._rounds(), (outer,), _LEAST_RING)
+        ring = _LEAST_RING
+        while ring <= int(operand.largest_ring.max()):
+            load = operand.load(np.maximum(1, operand.shared // ring), self.timing)
+            bound = self._with_rings({inner: load, outer: self.least[outer]}, self._rounds(outer, ring), (inner, outer), ring)
+            yield np.where((ring <= operand.largest_ring) & (ring <= operand.shared), bound, np.inf)
+            ring *= 2
+
+    def _rounds(self, outer: int | None = None, ring: int = 1) -> PerInput:
+        """How often the switch passes the flits of either input: once, those of `outer` for each slice of the ring inside of its own."""
+        return {index: np.full(self.table.rows, float(ring if index == outer else 1)) for index in self.operands}
+
+    def _with_rings(self, loads: PerInput, rounds: PerInput, ringed: tuple[int, ...], ring: int) -> Floats:
+        """`ringed` operands come by rings, the inner one over `ring` slices at least; summed slices lie inside of that one or outside."""
+        if not self.sums.over_slices:
+            return self._makespan(loads, rounds, self.sums.inside)
+        passed = {index: count * self.sums.slices if index in ringed else count for index, count in rounds.items()}
+        inside = self._makespan(loads, passed, self.sums.inside)
+        return np.minimum(inside, self._makespan(loads, rounds, partial(self.sums.outside, ring=ring)))
+
+    def _makespan(self, loads: PerInput, rounds: PerInput, added: Callable[[Floats], Floats]) -> Floats:
+        """Bound of the plans with these loads and rounds; `added` gives the cycles of a pass of so many steps and of what adds its sums."""
+        w, x = self.table.family.stationary, self.table.family.stream
+        staging = self.fixed.staging_pass + self.staged_flits * rounds[w]
+        front = _front_bound(loads[w], loads[x], self.copies[w], self.copies[x], staging)
+        computed = _with_epilogue(self.epilogue, front, loads[w] + loads[x], added(self.streaming.steps(rounds[x])))
+        return np.asarray(self.fixed.start + computed + self.store + self.fixed.sync, dtype=np.float64)
 
 
 def placement_bound(family: Family, placement: Placement, fixed: FixedCosts, timing: DmaTiming) -> int:
