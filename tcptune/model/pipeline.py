@@ -19,6 +19,8 @@ from tcptune.errors import InputError, RuleViolation
 from tcptune.ir.kernels.ops import Op
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model import engines
+from tcptune.model.engines.cast import TARGETS as CASTS
+from tcptune.model.engines.commit_adapter import CAST_PAIRS
 from tcptune.model.engines.contraction.values import Mode, PendingProducts
 from tcptune.model.numerics.elements import STAGING_TYPES
 from tcptune.model.stage import ChainEnv, StageCost, Step
@@ -107,6 +109,14 @@ STAGING_REFUSALS = {
     "to_vrf": ("VRF-003",),
 }
 """Rules of an operation that speak of its element types."""
+
+
+INPUT_TYPES = {
+    "cast": (frozenset(CASTS), ("CAST-003", "CAST-009")),
+    "commit_cast": (frozenset(source for source, _ in CAST_PAIRS), ("CADAPT-009",)),
+    "commit_cast_relu": (frozenset(source for source, _ in CAST_PAIRS), ("CADAPT-009", "CADAPT-010")),
+}
+"""Element types that a conversion takes, and the rules that say so, also where it stands at a wrong position."""
 
 
 MAIN_ONLY = {
@@ -239,7 +249,9 @@ def require_entry(stream: StreamType, op: Op) -> None:
     position = stream.position
     is_staging_end = stream.dtype.name in STAGING_TYPES and op.NAME not in STAGING_CONSUMERS
     if not _may_enter(op.NAME, position):
-        rules = (*_misplaced_rules(op.NAME, position), *(("FA-014",) if is_staging_end else ()))
+        types, type_rules = INPUT_TYPES.get(op.NAME, (frozenset(), ()))
+        wrong_type = () if stream.dtype.name in types else type_rules
+        rules = (*_misplaced_rules(op.NAME, position), *(("FA-014",) if is_staging_end else ()), *wrong_type)
         offered = "any vector operation" if _is_inside_vector_engine(position) else ", ".join(successors(position)) or "nothing"
         where = ENTRY_POSITIONS.get(op.NAME, ("a position inside the Vector Engine",))
         raise RuleViolation(

@@ -37,6 +37,7 @@ def check(stream: StreamType, op: Cast, env: ChainEnv) -> Step:
     Raises:
         RuleViolation: CAST-003 (types), CAST-002 (input packet), CAST-004 (output packet).
     """
+    padded = stream.packet.pad_to_multiple(flit_elements(op.dtype, env.hw))
     if not has_cast(stream.dtype, op.dtype):
         targets = TARGETS.get(stream.dtype.name)
         raise RuleViolation(
@@ -44,7 +45,7 @@ def check(stream: StreamType, op: Cast, env: ChainEnv) -> Step:
             f"the Cast Engine does not convert {stream.dtype} to {op.dtype}",
             expected=f"{stream.dtype} to {', '.join(targets)}" if targets else "an input of i32 or f32",
             got=op.dtype,
-            also=() if targets else ("CAST-009",),
+            also=(*(() if targets else ("CAST-009",)), *(() if op.packet.equivalent(padded) else ("CAST-004",))),
         )
     per_flit = flit_elements(stream.dtype, env.hw)
     if stream.packet.size != per_flit:
@@ -55,7 +56,6 @@ def check(stream: StreamType, op: Cast, env: ChainEnv) -> Step:
             got=stream.packet.size,
             nearest=f"collect to # {per_flit}",
         )
-    padded = stream.packet.pad_to_multiple(flit_elements(op.dtype, env.hw))
     if not op.packet.equivalent(padded):
         shown = f"[{stream.packet}]" if isinstance(stream.packet, Pair) else str(stream.packet)
         raise RuleViolation(
