@@ -40,12 +40,13 @@ def check(stream: StreamType, op: Cast, env: ChainEnv) -> Step:
     padded = stream.packet.pad_to_multiple(flit_elements(op.dtype, env.hw))
     if not has_cast(stream.dtype, op.dtype):
         targets = TARGETS.get(stream.dtype.name)
+        one_flit = op.packet.size == flit_elements(op.dtype, env.hw) and op.packet.equivalent(padded)
         raise RuleViolation(
             "CAST-003",
             f"the Cast Engine does not convert {stream.dtype} to {op.dtype}",
             expected=f"{stream.dtype} to {', '.join(targets)}" if targets else "an input of i32 or f32",
             got=op.dtype,
-            also=(*(() if targets else ("CAST-009",)), *(() if op.packet.equivalent(padded) else ("CAST-004",))),
+            also=(*(() if targets else ("CAST-009",)), *(() if one_flit else ("CAST-004",))),
         )
     per_flit = flit_elements(stream.dtype, env.hw)
     if stream.packet.size != per_flit:
