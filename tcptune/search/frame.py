@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from tcptune.errors import WorkError
+from tcptune.errors import InputError, WorkError
 from tcptune.exec.compile import Compiled, compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.exec.running.oracle import verify
@@ -27,12 +27,10 @@ from tcptune.search.options import Options, Progress
 from tcptune.search.parallel import AnySpace, Outcome, Workers, evaluate
 from tcptune.search.result import Fates, OracleSummary, Plan, SearchResult, TraceRow
 from tcptune.search.stand_in import affordable, allowed_positions, what_ran
-from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, UNPRICED, StepRecord, Study
+from tcptune.search.store import DUPLICATE, REJECTED, SCHEDULED, UNPRICED, StepRecord, Study, program_version
 
 REPORTED = 10
 """Plans in the report; each passes its oracle."""
-
-STUDY_VERSION = 3
 
 TEMPLATE, PROVEN, EXHAUSTED, TRIALS, TIME, INTERRUPT = "template", "proven", "exhausted", "trials", "time", "interrupt"
 """Why a search ends; ``exhausted``: all of its space was tried, without a proof."""
@@ -168,7 +166,7 @@ class Search(ABC, Generic[Searched, State]):
     def _searched(self) -> SearchResult:
         """All of the search, once its time has begun."""
         options = self.options
-        identity = {"workload": self.workload.to_json(), "seed": options.seed, "profile": options.profile, "version": STUDY_VERSION}
+        identity = {"workload": self.workload.to_json(), "seed": options.seed, "profile": options.profile, "program": program_version()}
         with Study(options.study, identity) as study, Workers(self.space, options.jobs) as workers:
             try:
                 stopped = self._steps(study, workers)
@@ -294,7 +292,18 @@ class Search(ABC, Generic[Searched, State]):
         return found
 
     def _plan(self, candidate: Candidate) -> Plan:
+        """A plan of the report, compiled anew.
+
+        Raises:
+            InputError: the journal claims another makespan of it.
+        """
         compiled = self._compiled(candidate, self.workload.kernel_name)
+        claimed = {makespan for makespan, _, known in self.state.scheduled.values() if known == candidate}
+        if self.options.study is not None and claimed and claimed != {compiled.makespan}:
+            raise InputError(
+                f"{self.options.study} claims {min(claimed)} cycles for a plan that takes {compiled.makespan}",
+                hint="it was edited: start with another study file",
+            )
         return Plan(
             compiled.makespan,
             min(self._own_bound(candidate), compiled.makespan),

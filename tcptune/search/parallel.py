@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import Field, dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from tcptune.errors import RuleViolation, WorkError
@@ -141,8 +141,17 @@ def compile_cheapest(
 _worker_space: AnySpace | None = None
 
 
+def _end_with_the_parent() -> None:
+    """Waits for the end of the process that started this worker, however it ended, and ends the worker in whatever it is doing."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(1)
+
+
 def _start_worker(space: AnySpace) -> None:
     global _worker_space
+    threading.Thread(target=_end_with_the_parent, name="end with the parent", daemon=True).start()
     _worker_space = space
     with suppress(TimeIsUp, WorkError):  # the search's own process meets the same and says so
         space.prepare()

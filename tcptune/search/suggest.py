@@ -10,6 +10,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
+from tcptune.errors import InputError
 from tcptune.exec.lowering.layout import Layout
 from tcptune.exec.lowering.partial_sums import CLUSTER_SUMS, SLICE_SUMS
 from tcptune.exec.lowering.routes import copies_choices, route_choices
@@ -70,7 +71,13 @@ class Suggester:
         return dict(study.ask(DISTRIBUTIONS).params)
 
     def tell(self, params: dict[str, Any], makespan: float) -> None:
-        self.told.append(optuna.trial.create_trial(params=params, distributions=DISTRIBUTIONS, value=makespan))
+        """Raises:
+        InputError: a journal holds parameters that no suggestion has.
+        """
+        try:
+            self.told.append(optuna.trial.create_trial(params=params, distributions=DISTRIBUTIONS, value=makespan))
+        except (TypeError, ValueError) as error:
+            raise InputError(f"the study holds a suggestion with other parameters: {error}"[:200]) from error
 
     def candidate(self, params: dict[str, Any]) -> Candidate:
         """The candidate of a suggestion; numbers choose among what the placement allows."""

@@ -17,8 +17,10 @@ The form of a file::
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +28,20 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tcptune.errors import InputError, WorkError
+from tcptune.errors import InputError, TcptuneError, WorkError
 from tcptune.ir.fields import did_you_mean
 from tcptune.ir.files import read_json, read_text
 from tcptune.ir.workload import Workload, einsum
 from tcptune.search.entry import tuner_for
 from tcptune.search.options import Progress
 from tcptune.search.result import SearchResult
-from tcptune.search.store import has_outcomes
+from tcptune.search.store import OtherStudy, has_outcomes, is_journal
 
 RESULT_FILE = "result.json"
 STUDY_FILE = "study.journal"
+MOST_RUNS = 10_000
+"""Searches of one suite: a week of minutes."""
+
 _LONGEST_NAME = 200
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 
@@ -91,10 +96,10 @@ class SuiteRun:
 
 @dataclass(frozen=True)
 class SuiteFailure:
-    """A search of a suite that found nothing: no legal plan, or too large."""
+    """A search of a suite that found nothing: no legal plan, too large, or a file in the place of its journal that is none."""
 
     name: str
-    error: WorkError
+    error: TcptuneError
 
 
 @dataclass(frozen=True)
@@ -136,12 +141,19 @@ def load_suite(path: Path) -> Suite:
     except ValueError as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     file = _validated(_File, raw, str(path))
-    runs = tuple(run for entry in file.run for run in _expanded(_validated(_Run, {**file.defaults, **entry}, _where(entry, path))))
+    entries = [_validated(_Run, {**file.defaults, **entry}, _where(entry, path)) for entry in file.run]
+    count = sum(_combinations(entry) for entry in entries)
+    if count > MOST_RUNS:
+        largest = max(entries, key=_combinations)
+        raise InputError(
+            f"{path} has {count:,} searches, at most {MOST_RUNS:,} are allowed",
+            hint=f"run {largest.name!r:.60} alone has {_combinations(largest):,}: every combination of its lists; shorten them",
+        )
+    runs = tuple(run for entry in entries for run in _expanded(entry))
     if not runs:
         raise InputError(f"{path} has no search", hint="a list of sizes or seeds is empty")
-    names = [run.name for run in runs]
-    for name in names:
-        if names.count(name) > 1:
+    for name, times in Counter(run.name for run in runs).items():
+        if times > 1:
             raise InputError(f"{path} has two runs called {name!r}")
     return Suite(file.title or path.stem, file.question, runs, raw)
 
@@ -160,6 +172,11 @@ def _validated(model: type[Any], raw: dict[str, Any], where: str) -> Any:
 def _where(entry: dict[str, Any], path: Path) -> str:
     """A run in words, by its name where it has one."""
     return f"run {entry['name']!r:.60} of {path}" if "name" in entry else f"a run of {path}"
+
+
+def _combinations(run: _Run) -> int:
+    lists = [*run.sizes.values(), run.seed]
+    return math.prod(len(values) for values in lists if isinstance(values, list))
 
 
 def _expanded(run: _Run) -> Iterator[SuiteRun]:
@@ -182,7 +199,10 @@ def _expanded(run: _Run) -> Iterator[SuiteRun]:
 
 
 def finished(run: SuiteRun, folder: Path) -> bool:
-    """Whether `folder` holds the whole result of this very search: nothing interrupted it, and its journal is gone."""
+    """Whether `folder` holds the whole result of this very search: nothing interrupted it, and its journal is gone.
+
+    A search that its time limit ended is whole only for limits within the time that it took: a longer one may find more.
+    """
     if (folder / STUDY_FILE).exists():
         return False
     try:
@@ -191,7 +211,15 @@ def finished(run: SuiteRun, folder: Path) -> bool:
         return False
     if not isinstance(document, dict) or document.get("stopped") == "interrupt":
         return False
+    if document.get("stopped") == "time" and not _took(document, run.options["time_limit"]):
+        return False
     return all(document.get(key) == value for key, value in run.identity().items())
+
+
+def _took(document: dict[str, Any], limit: float | None) -> bool:
+    """Whether the search of a result took all of a time limit."""
+    taken = document.get("wall_time_s")
+    return limit is not None and isinstance(taken, int | float) and limit <= taken
 
 
 def run_suite(
@@ -202,7 +230,7 @@ def run_suite(
     resume: bool = True,
     watch: Callable[[SuiteRun, Progress | None], None] | None = None,
 ) -> SuiteOutcome:
-    """Runs every search of a suite; one that finds nothing is a failure in the outcome, and the others go on.
+    """Runs every search of a suite; one that finds nothing, or whose journal is none, is a failure in the outcome; the others go on.
 
     Args:
         folder: each run gets a folder of its name in it, with its study journal.
@@ -211,7 +239,7 @@ def run_suite(
         watch: called before each search with None (not for kept ones), and with its progress.
 
     Raises:
-        InputError: a folder or journal cannot be used; what is finished stays.
+        InputError: a folder cannot be used; what is finished stays.
     """
     folders: list[Path] = []
     failures: list[SuiteFailure] = []
@@ -222,8 +250,8 @@ def run_suite(
             continue
         journal = place / STUDY_FILE
         _make(place)
-        if not resume:
-            journal.unlink(missing_ok=True)
+        if not resume and is_journal(journal):
+            journal.unlink()
         if watch is not None:
             watch(run, None)
         try:
@@ -231,6 +259,9 @@ def run_suite(
         except WorkError as error:
             failures.append(SuiteFailure(run.name, error))
             _remove_if_empty(place, journal)
+            continue
+        except InputError as error:  # its journal cannot be used
+            failures.append(SuiteFailure(run.name, error))
             continue
         save(result, place)
         if result.stopped == "interrupt":
@@ -242,7 +273,7 @@ def run_suite(
 
 def _remove_if_empty(place: Path, journal: Path) -> None:
     """A search that failed without having tried anything leaves nothing behind."""
-    if journal.exists() and not has_outcomes(journal):
+    if is_journal(journal) and not has_outcomes(journal):
         journal.unlink()
     if not any(place.iterdir()):
         place.rmdir()
@@ -261,8 +292,6 @@ def _search(run: SuiteRun, journal: Path, watch: Callable[[SuiteRun, Progress | 
         tuner.progress = lambda state: watch(run, state)
     try:
         return tuner.run()
-    except InputError as error:
-        if "another study" not in error.message:
-            raise
-        journal.unlink()  # the file was edited: the old journal is of another search
+    except OtherStudy:
+        journal.unlink()  # the suite or the program was changed: the old journal, one of ours, is of another search
         return tuner_for(run.workload, study=journal, **run.options).run()

@@ -152,6 +152,8 @@ class Tuner(Search[Space, _State]):
 
     def _account(self, record: StepRecord) -> None:
         state = self.state
+        if record.entries and max(record.entries) >= self.space.entries:
+            raise InputError(f"step {record.number} of the study names entry {max(record.entries)}, the space has {self.space.entries}")
         if record.kind == "explore":
             state.explored += len(record.entries)
             state.pruned += sum(1 for outcomes in record.outcomes if not outcomes)

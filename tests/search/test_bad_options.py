@@ -1,5 +1,7 @@
 """Options and sizes that no search can use are refused before it starts."""
 
+from pathlib import Path
+
 import pytest
 
 from tcptune.errors import InputError, WorkError
@@ -14,13 +16,20 @@ RELU = einsum("i->i", i=64, epilogue="relu")
 @pytest.mark.parametrize(
     "option",
     [{"trials": 0}, {"trials": 1.5}, {"trials": "3"}, {"jobs": 0}, {"jobs": True}, {"seed": -1}, {"seed": None}]
-    + [{"time_limit": t} for t in (0, -1.0, float("nan"), "1")]
-    + [{"profile": "fast"}, {"unknown": 1}],
+    + [{"time_limit": t} for t in (0, -1.0, float("nan"), "1", float("inf"), 1e300)]
+    + [{"profile": "fast"}, {"unknown": 1}, {"jobs": 100_000}, {"study": "a\0b"}, {"study": Path("a\0b")}],
     ids=str,
 )
 def test_an_option_that_cannot_be_used_is_refused(workload, option):
     with pytest.raises(InputError):
         tuner_for(workload, **option)
+
+
+@pytest.mark.parametrize("option", ["trials", "seed", "jobs", "time_limit"])
+@pytest.mark.parametrize("value", [10**400, -(10**400), 10**5000, -(10**5000)], ids=["1e400", "-1e400", "1e5000", "-1e5000"])
+def test_numbers_beyond_every_clock_and_text_are_refused(option, value):
+    with pytest.raises(InputError, match=r"must be (at|above)"):
+        tuner_for(GEMM, **{option: value})
 
 
 @pytest.mark.parametrize("sizes", [(10**12, 8, 8), (8, 8, 10**12), (10**12, 10**12, 10**12), (2**62, 2**62, 2**62), (2**31, 1, 1)])

@@ -6,16 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from tcptune.errors import WorkError
 from tcptune.ir.workload import einsum
 from tcptune.search.entry import tune
-from tcptune.search.frame import STUDY_VERSION
 from tcptune.search.parallel import Workers
 from tcptune.search.space import Space
-from tcptune.search.store import Study, _valid_lines
+from tcptune.search.store import Study, _valid_lines, program_version
 
 WORKLOAD = {"text": "ik,jk->ij", "sizes": {"i": 24, "j": 40, "k": 32}}
 TRIALS = 40
@@ -55,7 +55,7 @@ def check_kills(tmp_path, delays):
     resumed = tune(workload, trials=TRIALS, seed=0, study=path)
     fresh = tune(workload, trials=TRIALS, seed=0)
     assert json.dumps({**resumed.to_json(), "wall_time_s": 0}) == json.dumps({**fresh.to_json(), "wall_time_s": 0})
-    with Study(path, {"workload": workload.to_json(), "seed": 0, "profile": "vendor", "version": STUDY_VERSION}) as study:
+    with Study(path, {"workload": workload.to_json(), "seed": 0, "profile": "vendor", "program": program_version()}) as study:
         assert sorted(study.records) == list(range(len(study.records)))
 
 
@@ -103,6 +103,45 @@ def test_an_interrupt_writes_the_best_so_far_or_nothing(tmp_path, delay_s, optio
     assert child.returncode in (0, 130)
     written = (tmp_path / "out" / "report.html").exists()
     assert written if child.returncode == 0 else not written
+
+
+WORKING = """
+import sys
+from tcptune.ir.workload import einsum
+from tcptune.search.parallel import Workers
+from tcptune.search.space import Space
+
+if __name__ == "__main__":
+    workers = Workers(Space(einsum("i,i->", i=8)), 2)
+    workers.wait_started()
+    print(*workers._pool._processes, flush=True)
+    workers.call("slice_orders", [(0,)] * 1_000_000)
+"""
+
+
+def is_running(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_the_process_that_started_them_however_it_ends(tmp_path, number):
+    script = tmp_path / "working.py"
+    script.write_text(WORKING)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        workers = [int(process) for process in parent.stdout.readline().split()]
+        assert len(workers) == 2
+        parent.send_signal(number)
+    patience = time.monotonic() + 10
+    while any(map(is_running, workers)) and time.monotonic() < patience:
+        time.sleep(0.05)
+    left = [process for process in workers if is_running(process)]
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    assert not left
 
 
 def test_a_worker_that_dies_is_a_clear_error():

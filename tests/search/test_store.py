@@ -1,15 +1,33 @@
 """The journal of a study: whole after any kill, refused for another study."""
 
+import copy
 import json
+import os
+import resource
 import zlib
+from dataclasses import asdict
 
 import pytest
 
-from tcptune.errors import InputError
-from tcptune.search.store import StepRecord, Study
+from tcptune.errors import InputError, WorkError
+from tcptune.ir.candidate import Candidate, Knobs
+from tcptune.ir.placement import AxisPlacement, Placement
+from tcptune.ir.workload import einsum
+from tcptune.search.entry import tune
+from tcptune.search.parallel import Outcome
+from tcptune.search.store import OtherStudy, StepRecord, Study, program_version
 
-IDENTITY = {"workload": {"einsum": "i,i->"}, "seed": 0}
-RECORDS = [StepRecord(n, "explore", [n], [[{"fate": "scheduled", "makespan": 4000 - n}]], {}) for n in range(5)]
+DOT = einsum("i,i->", i=8)
+IDENTITY = {"workload": DOT.to_json(), "seed": 0}
+PLAN = Candidate(DOT, Placement((AxisPlacement("i", packet=8),)), Knobs()).to_json()
+
+
+def step(number):
+    outcome = asdict(Outcome(PLAN, "scheduled", f"kernel {number}", 4000 - number))
+    return StepRecord(number, "explore" if number else "template", [number] if number else [], [[outcome]], {})
+
+
+RECORDS = [step(n) for n in range(5)]
 
 
 def written(path, records=RECORDS):
@@ -35,7 +53,7 @@ def test_a_journal_cut_anywhere_keeps_every_whole_line(tmp_path):
         whole = max(0, sum(1 for end in ends if end < length) - 1)
         with Study(path, IDENTITY) as study:
             assert len(study.records) == whole
-            study.record(RECORDS[whole] if whole < len(RECORDS) else StepRecord(whole, "suggest", [], [], {}))
+            study.record(step(whole))
         with Study(path, IDENTITY) as study:
             assert len(study.records) == whole + 1
 
@@ -90,14 +108,108 @@ def test_a_first_line_that_a_kill_tore_is_written_anew(tmp_path):
         assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("step", [3, {"a": 1}, {"number": 0, "kind": "explore", "entries": [], "outcomes": 5, "params": {}}], ids=str)
-def test_a_checksummed_line_that_is_no_step_gives_no_traceback(tmp_path, step):
+def checksummed(body):
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"3", b"hello", b"\xff\xfe", b"[" * 100_000, b'{"a":' + b"1" * 5000 + b"}", b'{"a": 1}'],
+    ids=["number", "word", "bytes", "deep", "digits", "object"],
+)
+def test_a_checksummed_line_that_is_no_step_is_refused_with_its_number(tmp_path, body):
     path = tmp_path / "study.journal"
-    Study(path, {"seed": 0}).close()
-    body = json.dumps(step).encode()
-    path.write_bytes(path.read_bytes() + b"%08x %s\n" % (zlib.crc32(body), body))
-    try:
-        with Study(path, {"seed": 0}) as study:
-            assert study.records == {}
-    except InputError as refusal:
-        assert "another form" in refusal.message
+    written(path, RECORDS[:2])
+    path.write_bytes(data := path.read_bytes() + checksummed(body))
+    with pytest.raises(InputError, match="line 4"):
+        Study(path, IDENTITY)
+    assert path.read_bytes() == data
+
+
+def outcome_with(**fields):
+    return lambda document: document["outcomes"][0][0].update(fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (lambda d: d.update(number="x"), "number"),
+        (lambda d: d.update(number=9), "expected step 1"),
+        (lambda d: d.update(kind="bogus"), "'explore'"),
+        (lambda d: d.update(entries=5), "entries"),
+        (lambda d: d.update(entries=[-1]), "entries.0"),
+        (lambda d: d.update(outcomes=[]), "as many lists of outcomes"),
+        (lambda d: d.update(outcomes=[[{}]]), "candidate"),
+        (outcome_with(makespan="x"), "makespan"),
+        (outcome_with(makespan=0), "at least 1 cycle"),
+        (outcome_with(fate="rejected"), "rule"),
+        (outcome_with(candidate={**PLAN, "placement": {"i": {"Floor": 8}}}), "Floor"),
+        (outcome_with(candidate={**PLAN, "placement": {"z": {"Packet": 8}}}), "z"),
+        (outcome_with(candidate={**PLAN, "knobs": {**PLAN["knobs"], "slice_order": ["q"]}}), "'q' has no placement"),
+    ],
+)
+def test_a_step_with_a_wrong_field_is_refused_with_the_field(tmp_path, change, names):
+    path = tmp_path / "study.journal"
+    written(path, RECORDS[:1])
+    document = copy.deepcopy(asdict(RECORDS[1]))
+    change(document)
+    path.write_bytes(path.read_bytes() + checksummed(json.dumps(document).encode()))
+    with pytest.raises(InputError, match="line 3") as refusal:
+        Study(path, IDENTITY)
+    assert names in refusal.value.message
+
+
+def test_a_makespan_that_the_plan_does_not_take_is_not_believed(tmp_path):
+    path, workload = tmp_path / "study.journal", einsum("ik,jk->ij", i=8, j=8, k=8)
+    tune(workload, trials=3, study=path)
+    head, template, *_ = path.read_bytes().splitlines(keepends=True)
+    document = json.loads(template[9:])
+    document["outcomes"][0][0]["makespan"] = 5
+    path.write_bytes(head + checksummed(json.dumps(document).encode()))
+    with pytest.raises(InputError, match="claims 5 cycles for a plan that takes"):
+        tune(workload, trials=3, study=path)
+
+
+def test_the_journal_of_another_version_of_the_program_is_of_another_study(tmp_path):
+    path = tmp_path / "study.journal"
+    Study(path, {**IDENTITY, "program": "0" * 16}).close()
+    with pytest.raises(OtherStudy) as refusal:
+        Study(path, {**IDENTITY, "program": program_version()})
+    assert "another version of tcptune" in refusal.value.render()
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "/dev/null", "pipe", "folder"])
+def test_only_regular_files_are_opened(tmp_path, place):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=r"device or a pipe|it is a folder"):
+        Study(tmp_path / place, IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "words"),
+    [(lambda data: data.replace(b"\n", b"\r\n"), "CR LF"), (lambda data: b"\xef\xbb\xbf" + data, "byte order")],
+)
+def test_a_journal_that_an_editor_rewrote_says_so(tmp_path, rewritten, words):
+    path = tmp_path / "study.journal"
+    written(path)
+    path.write_bytes(rewritten(path.read_bytes()))
+    with pytest.raises(InputError) as refusal:
+        Study(path, IDENTITY)
+    assert words in refusal.value.render()
+
+
+def test_a_full_disk_names_the_file_and_keeps_the_whole_steps(tmp_path):
+    path = tmp_path / "study.journal"
+    written(path, RECORDS[:2])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Study(path, IDENTITY) as study:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, hard))
+        try:
+            with pytest.raises(WorkError, match="cannot write the study file") as refusal:
+                study.record(RECORDS[2])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert str(path) in refusal.value.message
+    with Study(path, IDENTITY) as study:
+        assert sorted(study.records) == [0, 1]

@@ -133,3 +133,37 @@ def test_an_unknown_key_is_named_with_its_run_and_its_neighbour(tmp_path):
     with pytest.raises(InputError, match=r"run 'dot' of .*: trails is no key of it") as caught:
         load_suite(written(tmp_path, TEXT + "trails = 3\n"))
     assert caught.value.hint.startswith("did you mean trials?")
+
+
+def test_a_foreign_file_in_the_place_of_a_journal_is_kept_named_and_stops_no_other_run(tmp_path):
+    out = tmp_path / "another study"
+    precious = out / "dot-i32" / "study.journal"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("my thesis\n")
+    for resume in (True, False):
+        outcome = run_suite(load_suite(written(tmp_path)), out, save, resume=resume)
+        assert [f.name for f in outcome.finished] == ["dot-i64"]
+        assert [f.name for f in outcome.failures] == ["dot-i32"]
+        assert "not a study journal" in outcome.failures[0].error.message
+        assert precious.read_text() == "my thesis\n"
+
+
+def test_a_run_that_its_time_limit_ended_runs_again_with_a_longer_one(tmp_path):
+    def limited(seconds):
+        return load_suite(written(tmp_path, TEXT.replace("[defaults]", f"[defaults]\ntime_limit = {seconds}"))).runs[0]
+
+    run_suite(load_suite(written(tmp_path)), tmp_path / "out", save)
+    folder = tmp_path / "out" / "dot-i32"
+    document = json.loads((folder / "result.json").read_text())
+    (folder / "result.json").write_text(json.dumps({**document, "stopped": "time", "wall_time_s": 5.2}))
+    assert suite_module.finished(limited(5.0), folder)
+    assert not suite_module.finished(limited(60.0), folder)
+    assert not suite_module.finished(load_suite(written(tmp_path)).runs[0], folder)
+
+
+def test_a_grid_that_nobody_can_wait_for_is_refused_before_it_is_expanded(tmp_path):
+    axis = list(range(1, 401))
+    text = f'[[run]]\nname = "grid"\neinsum = "ik,jk->ij"\nsizes = {{ i = {axis}, j = {axis}, k = {axis} }}\n'
+    with pytest.raises(InputError, match="64,000,000 searches, at most 10,000") as refusal:
+        load_suite(written(tmp_path, text))
+    assert "'grid'" in refusal.value.hint
