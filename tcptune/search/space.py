@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import floor, prod
+from math import floor
 
 import numpy as np
 import numpy.typing as npt
 
 from tcptune.errors import WorkError
-from tcptune.ir.candidate import Candidate, Knobs
+from tcptune.ir.candidate import Candidate, Knobs, Tiles
 from tcptune.ir.placement import Placement
-from tcptune.ir.types import DType
 from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import profile as profile_named
 from tcptune.search.deadline import Deadline
 from tcptune.search.knobs import Floor, Priced, ranked_knobs, slice_orders
-from tcptune.solver.bounds import Bounds, placement_bound, table_bounds, transfer_floor
+from tcptune.solver.bounds import Bounds, placement_bound, table_bounds, transfers_of
 from tcptune.solver.placement import PlacementModel, Solved
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import Family, PlacementTable, families, placement_table
@@ -178,18 +177,9 @@ class Space:
 
 
 def transfers_floor(workload: Workload, profile: str) -> int:
-    """Cycles that every plan takes for its transfers alone: launch, a load of each input, a store, the closing sync.
-
-    All lines of a transfer go out over all engines at the cheapest rate (VT-021), one transfer at a time.
-    """
+    """Cycles that every plan takes for its transfers alone: launch, a load of each input, a store, the closing sync."""
     fixed, timing = FixedCosts.of(profile), profile_named(profile).dma
-
-    def moved_bytes(axes: tuple[str, ...], element: DType) -> float:
-        return prod(workload.size(axis) for axis in axes) * element.bits / 8
-
-    loads = sum(transfer_floor(moved_bytes(axes, workload.dtype), timing, store=False) for axes in workload.inputs)
-    store = transfer_floor(moved_bytes(workload.output, workload.out_dtype), timing, store=True)
-    return floor(fixed.start + loads + store + fixed.sync)
+    return floor(fixed.start + transfers_of(workload, Tiles(), timing) + fixed.sync)
 
 
 _CHIP_BYTES = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.dm_bytes_per_slice

@@ -27,14 +27,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tcptune.exec.lowering.fused_epilogue import operand_dtype
+from tcptune.ir.candidate import Tiles
 from tcptune.ir.placement import Placement
-from tcptune.ir.workload import K
+from tcptune.ir.types import DType
+from tcptune.ir.workload import K, Workload
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
 from tcptune.solver.epilogue_pricing import EpiloguePart, passes_of
 from tcptune.solver.fixed_costs import FixedCosts
 from tcptune.solver.store_bounds import result_store_bound
-from tcptune.solver.tables import Family, Ints, PlacementTable
+from tcptune.solver.tables import Family, Ints, PlacementTable, summed_size
 from tcptune.solver.transfer_bounds import Traffic, cluster_shares, load_bound, run_bytes, summed
 
 Floats = npt.NDArray[np.float64]
@@ -163,10 +165,26 @@ class _Plans:
 
 
 def placement_bound(family: Family, placement: Placement, fixed: FixedCosts, timing: DmaTiming) -> int:
-    """Bound of every plan of one placement, in or out of a table; in cycles."""
+    """Bound of every plan of one placement, in a table or not; in cycles.
+
+    The bounds of tables take for granted that padding leaves no slice without live positions of its own (`keeps_slices_live`); for a
+    placement that pads more this is what the transfers alone take.
+    """
+    if not keeps_slices_live(family, placement):
+        return floor(fixed.start + transfers_of(family.workload, Tiles(), timing) + fixed.sync)
     axes = family.workload.axes
     one = PlacementTable(family, axes, tuple((placement.of(a),) for a in axes), np.zeros((1, len(axes)), dtype=np.int64))
     return int(table_bounds(one, fixed, timing).total[0])
+
+
+def keeps_slices_live(family: Family, placement: Placement) -> bool:
+    """Whether every axis is padded below twice its positions, or beyond that in one packet and one set of lanes of a single slice only."""
+    workload = family.workload
+    for cut in placement.axes:
+        size = summed_size(workload, cut.axis) if workload.roles()[cut.axis] == K else workload.size(cut.axis)
+        if cut.padded >= 2 * size and (cut.cluster * cut.slice > 1 or cut.time > 1):
+            return False
+    return True
 
 
 def _front_bound(load_w: Floats, load_x: Floats, copy_w: Floats, copy_x: Floats, staging: Floats) -> Floats:
@@ -177,11 +195,34 @@ def _front_bound(load_w: Floats, load_x: Floats, copy_w: Floats, copy_x: Floats,
     return np.asarray(np.minimum(stationary_first, stream_first), dtype=np.float64)
 
 
-def transfer_floor(moved_bytes: float, timing: DmaTiming, *, store: bool) -> float:
-    """Cycles that a transfer of so many bytes takes at least: its startup, and its lines shared out evenly over all engines of a chip."""
-    lines = moved_bytes / RNGD.request_bytes / (RNGD.engines_per_cluster * RNGD.clusters_per_chip)
+def transfer_floor(moved_bytes: float, timing: DmaTiming, *, store: bool, clusters: int = RNGD.clusters_per_chip) -> float:
+    """Cycles that a transfer of so many bytes takes at least: its startup, and its lines shared out evenly over all engines of so many
+    clusters, at the cheapest rate (VT-021).
+    """
+    lines = moved_bytes / RNGD.request_bytes / (RNGD.engines_per_cluster * clusters)
     start = timing.start_store if store else timing.start_load
     return start.value + timing.issue_far.value * max(0.0, lines - 1)
+
+
+def transfers_of(workload: Workload, tiles: Tiles, timing: DmaTiming) -> float:
+    """Cycles of DMA that every plan with these loops takes at least, one transfer at a time (VT-042).
+
+    Every tile of every tensor moves as often as its loops reach it, without the host's padding, which a plan may leave behind.
+    """
+    body, cycles = tiles.body_workload(workload), 0.0
+    for axes, element, store in tensor_transfers(body):
+        cycles += tiles.runs(tiles.depth(axes)) * transfer_floor(live_bytes(body, axes, element), timing, store=store)
+    return cycles
+
+
+def tensor_transfers(workload: Workload) -> list[tuple[tuple[str, ...], DType, bool]]:
+    """Axes and element of every tensor that a plan moves between HBM and data memory, and whether it is stored."""
+    return [*((axes, workload.dtype, False) for axes in workload.inputs), (workload.output, workload.out_dtype, True)]
+
+
+def live_bytes(workload: Workload, axes: tuple[str, ...], element: DType) -> float:
+    """Bytes of a tensor without the padding of its rows."""
+    return prod(workload.size(axis) for axis in axes) * element.bits / 8
 
 
 # loads
@@ -270,7 +311,7 @@ def _relayout_bound(table: PlacementTable, operand: _Operand, index: int, fixed:
     cluster_bytes = workload.bytes_of(axes, element) / table.product(axes, "cluster")
     elements = cluster_bytes * 8 / element.bits / RNGD.slices_per_cluster
     behind = table.product(axes[axes.index(wanted) + 1 :], "in_slice")
-    word = max(1, RNGD.stream_alignment_bytes * 8 // element.bits)
+    word = element.elements_in(RNGD.stream_alignment_bytes)
     return np.asarray(fixed.copy_pass + elements / np.where(behind <= operand.largest_ring, word, 1), dtype=np.float64)
 
 
@@ -284,7 +325,7 @@ class _Streaming:
     @classmethod
     def of(cls, table: PlacementTable) -> _Streaming:
         family = table.family
-        flit = RNGD.flit_bytes * 8 // family.workload.dtype.bits
+        flit = family.workload.dtype.elements_in(RNGD.flit_bytes)
         flits = table.streamed_flits()
         packet = table.column(family.packet_axis, "packet") if family.packet_axis else np.ones(table.rows, dtype=np.int64)
         lane = table.product(table.axes, "lane")

@@ -15,8 +15,10 @@ from operator import attrgetter
 from ortools.sat.python import cp_model
 
 from tcptune.ir.placement import AxisPlacement, Placement
+from tcptune.ir.types import DType
 from tcptune.model.hardware import RNGD
 from tcptune.model.timing.calibration import DmaTiming
+from tcptune.solver.bounds import live_bytes, tensor_transfers, transfer_floor
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tables import Family, axis_options
 
@@ -78,7 +80,7 @@ class PlacementModel:
         """The placement with the least lower bound of its makespan; None if the solver proves that none is legal."""
         workload, family, model = self.family.workload, self.family, self.model
         others = tuple(a for a in workload.output if a not in workload.inputs[family.stream])
-        flit = log2(family.hw.flit_bytes * 8 / workload.dtype.bits)
+        flit = log2(workload.dtype.elements_in(family.hw.flit_bytes))
         streamed = self._sum(workload.inputs[family.stream], "in_slice", _EIGHTHS)
         repeats = self._sum(others, "in_slice", _EIGHTHS) - self._sum(workload.axes, "lane", _EIGHTHS)
         pack = 2 if family.packet_axis else 1
@@ -91,7 +93,7 @@ class PlacementModel:
             power = model.new_int_var(0, table[-1], f"power{number}")
             model.add_element(index, table, power)
             model.add(cycles >= power)
-        moved = [self._transfer(axes, bits, store, timing) for axes, bits, store in self._transfers()]
+        moved = [self._transfer(axes, element, store, timing) for axes, element, store in tensor_transfers(workload)]
         exchanged = floor(timing.start_load.value + fixed.vector_pass)  # partial sums of two clusters take a DMA and a pass that adds them
         summed = [exchanged * c for axis in self._summed for o, c in self._options(axis) if o.cluster > 1]
         model.minimize(fixed.start + fixed.contraction_pass + fixed.sync + cycles + sum(moved) + cp_model.LinearExpr.sum(summed))
@@ -104,20 +106,14 @@ class PlacementModel:
     def _options(self, axis: str) -> zip[tuple[AxisPlacement, cp_model.IntVar]]:
         return zip(self.options[axis], self.chosen[axis], strict=True)
 
-    def _transfers(self) -> list[tuple[tuple[str, ...], int, bool]]:
-        w = self.family.workload
-        return [(w.inputs[0], w.dtype.bits, False), (w.inputs[1], w.dtype.bits, False), (w.output, w.out_dtype.bits, True)]
-
-    def _transfer(self, axes: tuple[str, ...], bits: int, store: bool, timing: DmaTiming) -> cp_model.LinearExpr:
+    def _transfer(self, axes: tuple[str, ...], element: DType, store: bool, timing: DmaTiming) -> cp_model.LinearExpr:
         """Bound of one DMA: startup and the cheapest rate for the lines of its busiest engine; two clusters share what they split.
 
         They may also share the store of results whose partial sums they exchange.
         """
         w = self.family.workload
-        lines = w.bytes_of(axes, w.out_dtype if store else w.dtype) / RNGD.request_bytes / RNGD.engines_per_cluster
-        start = (timing.start_store if store else timing.start_load).value
-        whole = floor(start + timing.issue_far.value * max(0.0, lines - 1))
-        half = floor(start + timing.issue_far.value * max(0.0, lines / RNGD.clusters_per_chip - 1))
+        moved = live_bytes(w, axes, element)
+        whole, half = (floor(transfer_floor(moved, timing, store=store, clusters=n)) for n in (1, RNGD.clusters_per_chip))
         split = [c for a in (w.axes if store else axes) for o, c in self._options(a) if o.cluster > 1]
         return whole - (whole - half) * cp_model.LinearExpr.sum(split) if split else cp_model.LinearExpr.constant(whole)
 

@@ -13,9 +13,8 @@ from tcptune.ir.candidate import Tiles
 from tcptune.ir.types import DType
 from tcptune.ir.workload import Workload
 from tcptune.model.hardware import RNGD
-from tcptune.model.timing.calibration import DmaTiming
 from tcptune.model.timing.calibration import profile as profile_named
-from tcptune.solver.bounds import transfer_floor
+from tcptune.solver.bounds import transfers_of as transfers_of
 from tcptune.solver.pricing import FixedCosts
 
 
@@ -29,17 +28,6 @@ def products_floor(workload: Workload) -> int:
     packet = packet_elements(workload.dtype)
     at_once = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.lanes_per_slice * packet
     return -(-math.prod(size for _, size in workload.sizes) // at_once)
-
-
-def transfers_of(workload: Workload, tiles: Tiles, timing: DmaTiming) -> float:
-    """Cycles of DMA that a plan with these tiles takes at least: every tile of every tensor as often as its loops reach it."""
-    body = tiles.body_workload(workload)
-    cycles = 0.0
-    for axes in workload.inputs:
-        cycles += tiles.runs(tiles.depth(axes)) * transfer_floor(body.bytes_of(axes, body.dtype), timing, store=False)
-    return cycles + tiles.runs(tiles.depth(workload.output)) * transfer_floor(
-        body.bytes_of(body.output, body.out_dtype), timing, store=True
-    )
 
 
 def tiles_bound(workload: Workload, tiles: Tiles, fixed: FixedCosts, profile: str) -> int:

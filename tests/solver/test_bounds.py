@@ -8,9 +8,12 @@ import pytest
 from tcptune.exec.compile import compile_kernel
 from tcptune.exec.lowering.candidates import lower_candidate
 from tcptune.exec.lowering.layout import Layout
+from tcptune.exec.lowering.routes import piece_bytes
 from tcptune.ir.candidate import Candidate, Knobs
 from tcptune.ir.placement import AxisPlacement, Placement
 from tcptune.ir.workload import einsum
+from tcptune.model.hardware import RNGD
+from tcptune.model.timing import calibration
 from tcptune.search.parallel import Workers
 from tcptune.search.space import Space
 from tcptune.solver.pricing import FixedCosts, load_cycles, load_floor, price
@@ -120,6 +123,20 @@ def test_pieces_that_run_on_over_padding_into_other_rows_are_no_lines_of_their_o
     placement = placed({"i": {"Lane": 4, "Time": 50}, "j": {"Packet": 32}})
     layout = Layout(Candidate(workload, placement, Knobs(0, slice_order=("_",), rings=(8, 1), spread=("lane", "outer"), k_inner=False)))
     assert load_floor(layout, 0, "vendor") <= load_cycles(layout, 0, "vendor")
+    assert piece_bytes(layout, 0, layout.route(0).spread) >= 24 * 32 + 8  # 24 rows with what lies between them, and the last one
+
+
+def test_the_floor_of_a_load_counts_rows_that_the_host_pads_for_one_operand_alone():
+    """2,048 rows of 24 B, padded to 32 B: 256 lines in all, and no engine of the two clusters brings less than its share of them."""
+    workload = einsum("ik,kj->ij", i=2048, k=24, j=8, dtype="f8e4m3", layout="aligned")
+    placement = placed({"i": {"Slice": 8, "Time": 256}, "k": {"Time": 24}, "j": {"Packet": 32}})
+    layout = Layout(Candidate(workload, placement, Knobs(0, ("i", "_"), k_inner=False)))
+    assert layout.is_half_padded(0, "k")
+    timing = calibration.profile("vendor").dma
+    rate = min(timing.issue_near.value, timing.issue_mid.value, timing.issue_far.value)
+    share = 2048 * 24 / RNGD.request_bytes / RNGD.engines_per_cluster
+    floor = load_floor(layout, 0, "vendor")
+    assert timing.start_load.value + rate * (share - 10) <= floor <= load_cycles(layout, 0, "vendor")
 
 
 HOLDING = [
