@@ -26,6 +26,7 @@ from tcptune.reports.result_view import stopped_words
 from tcptune.search.entry import tuner_for
 from tcptune.search.frame import Search
 from tcptune.search.result import SearchResult
+from tcptune.search.store import require_place
 
 
 class _Kinds(TyperGroup):
@@ -66,7 +67,7 @@ def command(
     trials: Annotated[int, typer.Option(help="candidates that are tried at most, beside the template")] = 200,
     time_limit: Annotated[float | None, typer.Option(help="seconds after which the search begins nothing more")] = None,
     seed: Annotated[int, typer.Option(help="seed of the search", min=0)] = 0,
-    jobs: Annotated[int, typer.Option(help="worker processes; results are reproducible with 1")] = 1,
+    jobs: Annotated[int, typer.Option(help="worker processes; any number gives the same document")] = 1,
     profile: Annotated[str, typer.Option(help="timing constants: vendor or manual")] = "vendor",
     study: Annotated[Path | None, typer.Option(help="journal file; a search that was killed goes on from it")] = None,
     out: Annotated[Path | None, typer.Option(help="result folder; default results/<name>")] = None,
@@ -84,7 +85,7 @@ def command(
         reduce=reduce,
         hbm_copies=hbm_copies,
     )
-    folder = out or Path("results") / folder_name(workload)
+    folder = out or Path("results") / folder_name(workload, profile=profile, seed=seed)
     tuner = tuner_for(
         workload,
         trials=trials,
@@ -95,6 +96,8 @@ def command(
         study=study,
         command="tcptune " + shlex.join(sys.argv[1:]),
     )
+    if study is not None:
+        require_place(study)
     require_writable(folder)
     result = run_with_progress(tuner)
     files = write_result(result, folder)
@@ -126,12 +129,18 @@ def read_sizes(options: list[str]) -> dict[str, int]:
     return sizes
 
 
-def folder_name(workload: Workload) -> str:
-    """A folder name that tells workloads apart: subscripts, sizes, element type."""
+def folder_name(workload: Workload, *, profile: str = "vendor", seed: int = 0) -> str:
+    """A folder name that tells searches apart: subscripts, sizes, element type, and whatever of workload, profile and seed is no default."""
     subscripts = workload.text.replace(",", "-").replace("->", "_")
     sizes = "_".join(f"{axis}{size}" for axis, size in workload.sizes)
+    named = {"out_dtype": "", "layout": "", "reduce": "", "hbm_copies": "copies", "fuse": "fuse"}
+    usual = einsum(workload.text, sizes=dict(workload.sizes), dtype=workload.dtype).to_json()
+    given = {**usual, "hbm_copies": 1, "fuse": True, **workload.to_json()}
+    usual = {"hbm_copies": 1, "fuse": True, **usual}
+    others = [f"{words}{given[key]}".lower() for key, words in named.items() if key in given and given[key] != usual[key]]
+    others += [profile] * (profile != "vendor") + [f"s{seed}"] * (seed != 0)
     epilogue = "_".join(re.sub(r"\W+", "-", str(op)).strip("-") for op in workload.epilogue)
-    return "_".join(part for part in (subscripts, sizes, workload.dtype.name, epilogue) if part)
+    return "_".join(part for part in (subscripts, sizes, workload.dtype.name, epilogue, *others) if part)
 
 
 def run_with_progress(tuner: Search[Any, Any]) -> SearchResult:

@@ -282,7 +282,8 @@ class Search(ABC, Generic[Searched, State]):
         for digest, (_, _, candidate) in sorted(self.state.scheduled.items(), key=lambda item: item[1][:2]):
             if len(found) == self.reported:
                 break
-            if stopped in (TIME, INTERRUPT) and found and digest not in self.state.verifications:
+            ends_now = stopped in (TIME, INTERRUPT) or self.deadline.passed  # however it ended, its time may be over
+            if ends_now and found and digest not in self.state.verifications:
                 continue
             if self._passes(candidate, digest):
                 found.append(candidate)

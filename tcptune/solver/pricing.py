@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
-from tcptune.exec.lowering.layout import Layout, hbm_element, remove
+from tcptune.exec.lowering.layout import Layout, hbm_element, remove, summed_row
 from tcptune.exec.lowering.partial_sums import TERM, Summation, exchange_levels, has_partials, plan_summation, stored_result
 from tcptune.exec.lowering.passes import contraction_result, folded, outer_time, stream_time
 from tcptune.exec.lowering.result import plan_gather, stored_digits, stored_texts
@@ -178,15 +178,17 @@ def load_floor(layout: Layout, index: int, profile: str) -> float:
     """Bound of a load from its lines, the engines that bring them and the start of the last one (VT-020 to VT-027); costs no simulation."""
     timing = calibration.profile(profile).dma
     workload, placement, route = layout.candidate.workload, layout.candidate.placement, layout.route(index)
+    axes = layout.operand(index)
     placed = positions(d for d in route.load_slices if d.axis)
-    loaded_bytes = placed * positions(remove(layout.block(layout.operand(index)), route.spread)) * layout.dtype.bits / 8
-    live = prod(size / placement.of(axis).padded for axis, size in workload.sizes)
-    engines, last = _working_engines(route.load_slices)
-    axes, longest = layout.operand(index), RNGD.request_bytes
-    if layout.is_half_padded(index, axes[-1]):  # its slices hold padding of rows beside the block that is counted here
-        return timing.start_load.value
-    if layout.in_slice(axes[-1]) <= workload.row_elements(axes, layout.dtype):  # else a piece may run on over padding into other rows
+    loaded_bytes = placed * positions(remove(layout.held(index), route.spread)) * layout.dtype.bits / 8
+    padded = {*axes, *(d.axis for d in (*layout.clusters, *route.load_slices))}
+    live = prod(size / placement.of(axis).padded for axis, size in workload.sizes if axis in padded)
+    longest = RNGD.request_bytes
+    if layout.is_half_padded(index, axes[-1]):
+        live *= placement.of(axes[-1]).padded / summed_row(workload, index, axes[-1])
+    else:
         longest = min(longest, piece_bytes(layout, index, route.spread))
+    engines, last = _working_engines(route.load_slices)
     lines = min(1.0, live) * loaded_bytes / longest / engines
     skew = max(timing.skew_engine.value * last, timing.skew_cluster.value * (placement.live_clusters - 1))
     if is_ragged(layout, layout.operand(index), layout.dtype):  # the last engine may do less than the others

@@ -150,3 +150,21 @@ def test_a_reshape_that_only_claims_a_broadcast_cannot_be_lifted():
 
     assert lifted("Rep", "A, H, V")
     assert "LIFT-011" in rule_of(lambda: lifted("G", "A, G, H, V"))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "slice_", "rule"),
+    [
+        ("1 # 2", "A # 65760 / 240", "HW-007"),
+        ("1 # 2", "A / 64", "HW-007"),
+        ("1 # 2", "A", "HW-007"),
+        ("1 # 2", "A % 1024", "HW-007"),
+        ("A / 256", "A / 256 % 256", "HW-006"),
+    ],
+)
+def test_a_level_with_too_many_positions_is_told_one_that_fits(cluster, slice_, rule):
+    x = KernelBuilder("k", {"A": 65536}).input("x", "Hbm", "i32", element="A")
+    with pytest.raises(RuleViolation) as refusal:
+        x.to_dm(cluster=cluster, slice=slice_, element="A % 8")
+    wanted = {"HW-006": 2, "HW-007": 256}[rule]
+    assert (refusal.value.rule, refusal.value.nearest.size) == (rule, wanted)

@@ -179,3 +179,19 @@ def test_slabs_of_a_joint_table_laid_end_to_end_are_the_table(axes, texts, most)
             assert (cells.coords.get(name, np.zeros(count)) == coordinates.reshape(-1)[at : at + count]).all()
         at += count
     assert at == whole.kind.size
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("A / 240", "A / 256"),
+        ("A % 240", "A % 256"),
+        ("A / 3", "A # 65538 / 3"),
+        ("A / 1000", "A / 1024"),
+        ("A / 1200", "A # 66000 / 1200"),
+    ],
+)
+def test_a_divisor_up_to_an_eighth_larger_is_tried_before_padding(text, nearest):
+    with pytest.raises(RuleViolation) as refusal:
+        Axes(A=65536).mapping(text)
+    assert refusal.value.nearest == nearest

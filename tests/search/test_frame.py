@@ -245,3 +245,13 @@ def test_refusals_are_counted_alike_for_any_number_of_jobs(text):
         "abk,ck->bca": einsum("abk,ck->bca", a=3, b=16, c=17, k=3),
     }[text]
     assert document(tune(workload, trials=5, jobs=2)) == document(tune(workload, trials=5))
+
+
+def test_a_search_that_ended_by_proof_runs_no_further_oracles_behind_its_time_limit():
+    tuner = tuner_for(einsum("ik,jk->ij", i=16, j=16, k=16), trials=12, time_limit=1000)
+    whole = tuner.run()
+    assert whole.stopped != "time" and len(whole.top) > 1
+    tuner.deadline = Deadline(0.0)
+    tuner.state.verifications = {tuner.state.best: tuner.state.verifications[tuner.state.best]}
+    reported = [plan.makespan for plan in tuner._result(whole.stopped).top]
+    assert reported == [whole.makespan, whole.default.makespan]  # the template's oracle is always run

@@ -253,7 +253,8 @@ def piece_bytes(layout: Layout, index: int, spread: tuple[Digit, ...]) -> int:
         pitch *= workload.row_elements(axes, layout.dtype) if axis == axes[-1] else workload.size(axis)
         if run < pitch:
             break
-        run = pitch
+        if run > pitch:  # rows are padded in the slice: a piece may run on over that into rows that lie as far apart in HBM
+            return positions(left) * layout.dtype.bits // 8
     return run * layout.dtype.bits // 8
 
 

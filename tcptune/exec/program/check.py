@@ -20,7 +20,7 @@ from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.kernels.ops import BeginInterleaved, CommitView, ContractOuter, Op
 from tcptune.ir.kernels.vector_operands import Branched, Operand, TernaryOperand, VrfOperand
 from tcptune.ir.kernels.vector_ops import OperandFields
-from tcptune.ir.mappings.mapping import IDENTITY
+from tcptune.ir.mappings.mapping import IDENTITY, Mapping, Padding, Stride
 from tcptune.ir.types import StreamType, TensorType
 from tcptune.model.hardware import RNGD, Hardware
 from tcptune.model.memory import dm
@@ -32,6 +32,16 @@ MOST_ITERATIONS = 1 << 20
 
 TENSOR_UNIT_CONTEXTS = ("main", "sub")
 _LIFTS = {"fetch_chip_lift": "chip", "fetch_cluster_lift": "cluster", "fetch_slice_lift": "slice"}
+
+
+def _cut_to(level: Mapping, size: int) -> Mapping:
+    """The outermost blocks of a level that has too many positions: what it cuts, in so many blocks of equal size, padded if need be."""
+    cut = level.inner if isinstance(level, Stride) else level
+    while isinstance(cut, Padding) and cut.size != size:
+        cut = cut.inner
+    block = -(-cut.size // size)
+    whole = cut if cut.size == block * size else cut.pad(block * size)
+    return whole.stride(block)
 
 
 def require_placement(name: str, type_: TensorType, chips: int, hw: Hardware = RNGD) -> None:
@@ -47,7 +57,7 @@ def require_placement(name: str, type_: TensorType, chips: int, hw: Hardware = R
             ("HW-007", type_.slice, hw.slices_per_cluster, "Slice"),
         ):
             if level.size != size:
-                nearest = level.pad(size) if level.size < size else None
+                nearest = level.pad(size) if level.size < size else _cut_to(level, size)
                 raise RuleViolation(
                     rule,
                     f"{unit} of {name} has {level.size} positions",

@@ -36,6 +36,16 @@ def positive(n: int, rule: str, what: str) -> int:
     return n
 
 
+def close_divisor(size: int, n: int) -> int | None:
+    """The smallest divisor of `size` above `n`, if it is at most an eighth larger: no more blocks than the `n` asked for would give.
+
+    >>> close_divisor(65536, 240), close_divisor(96, 7)
+    (256, None)
+    """
+    most = min(n // 8, _DIVISOR_SEARCH)
+    return next((d for d in range(n, n + most + 1) if size % d == 0), None)
+
+
 def near_divisors(size: int, n: int) -> str:
     """The divisors of `size` next to `n`, in words; those within a few thousand of it.
 

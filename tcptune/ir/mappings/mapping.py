@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakValueDictionary
 
 from tcptune.errors import InputError, RuleViolation
-from tcptune.ir.mappings.arguments import is_whole_number, near_divisors, positive, shown
+from tcptune.ir.mappings.arguments import close_divisor, is_whole_number, near_divisors, positive, shown
 
 if TYPE_CHECKING:
     from tcptune.ir.mappings.cells import Cell, CellTable
@@ -393,13 +393,13 @@ def _operand(inner: Mapping) -> str:
 
 def _check_divides(inner: Mapping, n: int, rule: str, mark: str) -> None:
     if inner.size % n:
-        multiple = -(-inner.size // n) * n
+        multiple, close = -(-inner.size // n) * n, close_divisor(inner.size, n)
         raise RuleViolation(
             rule,
             f"{n} does not divide the size {inner.size} of {inner}",
             expected=f"a divisor of {inner.size}{near_divisors(inner.size, n)}",
             got=f"{mark} {n}",
-            nearest=f"{_operand(inner)} # {multiple} {mark} {n}" if multiple <= MAX_SIZE else None,
+            nearest=f"{_operand(inner)} {'' if close else f'# {multiple} '}{mark} {close or n}" if close or multiple <= MAX_SIZE else None,
         )
 
 

@@ -109,6 +109,15 @@ def test_spatial_mappings_are_compared_as_cells_not_as_text() -> None:
     assert refused(start, axes, outer("M", "K"), operands={"w": other}).rule == "CE-003"
 
 
+def test_one_live_copy_of_an_operand_is_told_from_a_broadcast() -> None:
+    axes = Axes(M=256, N=8, K=16)
+    start = stream(axes, "bf16", "Collect", slice="M", time="1", packet="K")
+    error = refused(start, axes, outer("1", "K"), operands={"w": trf(axes, "bf16", "N", "K", slice="1 # 256")})
+    assert error.rule == "CE-003"
+    assert "1 # 256] is one live copy" in error.message and "no broadcast" in error.message
+    assert "slice=[M]" in error.nearest
+
+
 def test_the_sub_context_does_not_contract() -> None:
     start = stream(AX, "bf16", "Collect", time="M", packet="K")
     error = refused(start, AX, outer("M", "K"), context="sub", operands={"w": trf(AX, "bf16", "N", "K")})

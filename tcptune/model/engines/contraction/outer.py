@@ -204,8 +204,14 @@ def _require_spatial(stream: StreamType, trf: TensorType) -> None:
     for level in ("chip", "cluster", "slice"):
         here, there = getattr(stream, level), getattr(trf, level)
         if not here.equivalent(there):
+            single = there.size == here.size and there.live_size == 1 < here.live_size
+            why = f"; [{there}] is one live copy and {there.size - 1} without contents, no broadcast" if single else ""
             raise RuleViolation(
-                "CE-003", f"{level.capitalize()} of the stream is {here}, of the TRF operand {there}", expected=str(here), got=str(there)
+                "CE-003",
+                f"{level.capitalize()} of the stream is {here}, of the TRF operand {there}{why}",
+                expected=str(here),
+                got=str(there),
+                nearest=f"{level}=[{here}] for the operand too: where it lacks an axis, every coordinate of the axis gets a copy",
             )
 
 
