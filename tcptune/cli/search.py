@@ -130,7 +130,7 @@ def read_sizes(options: list[str]) -> dict[str, int]:
 
 
 def folder_name(workload: Workload, *, profile: str = "vendor", seed: int = 0) -> str:
-    """A folder name that tells searches apart: subscripts, sizes, element type, and whatever of workload, profile and seed is no default."""
+    """A folder name that tells searches apart: subscripts, sizes, element type, what of workload, profile and seed is no default."""
     subscripts = workload.text.replace(",", "-").replace("->", "_")
     sizes = "_".join(f"{axis}{size}" for axis, size in workload.sizes)
     named = {"out_dtype": "", "layout": "", "reduce": "", "hbm_copies": "copies", "fuse": "fuse"}

@@ -23,7 +23,7 @@ from tcptune.search.template import template, template_words
 from tcptune.search.tiled.tuner import TiledTuner
 from tcptune.solver.pricing import price
 
-ENTRIES_PER_TRIAL = 2
+ENTRIES_PER_TRIAL = 3
 """Placements that are priced at most, for each trial of the budget."""
 
 ENTRIES_FOR_A_PLAN = 512

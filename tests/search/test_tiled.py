@@ -24,7 +24,7 @@ from tcptune.search.tuner import Tuner
 from tcptune.solver.pricing import FixedCosts
 from tcptune.solver.tiled_bounds import products_floor, tiles_bound
 
-LARGE = einsum("ik,jk->ij", i=2048, j=2048, k=8192)
+LARGE = einsum("ik,jk->ij", i=4096, j=4096, k=8192)
 
 
 @pytest.mark.parametrize("sizes", [(4096, 1000, 64), (1000, 999, 30), (7, 4096, 8), (60_000, 60_000, 64)])
