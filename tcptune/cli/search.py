@@ -134,9 +134,9 @@ def folder_name(workload: Workload, *, profile: str = "vendor", seed: int = 0) -
     subscripts = workload.text.replace(",", "-").replace("->", "_")
     sizes = "_".join(f"{axis}{size}" for axis, size in workload.sizes)
     named = {"out_dtype": "", "layout": "", "reduce": "", "hbm_copies": "copies", "fuse": "fuse"}
-    usual = einsum(workload.text, sizes=dict(workload.sizes), dtype=workload.dtype).to_json()
-    given = {**usual, "hbm_copies": 1, "fuse": True, **workload.to_json()}
-    usual = {"hbm_copies": 1, "fuse": True, **usual}
+    given = {"hbm_copies": 1, "fuse": True, **workload.to_json()}
+    plain = einsum(workload.text, sizes=dict(workload.sizes), dtype=workload.dtype, epilogue=given.get("epilogue"))
+    usual = {"hbm_copies": 1, "fuse": True, **plain.to_json()}
     others = [f"{words}{given[key]}".lower() for key, words in named.items() if key in given and given[key] != usual[key]]
     others += [profile] * (profile != "vendor") + [f"s{seed}"] * (seed != 0)
     epilogue = "_".join(re.sub(r"\W+", "-", str(op)).strip("-") for op in workload.epilogue)
