@@ -144,6 +144,11 @@ class Hardware:
         return self.dmns_per_cluster * self.clusters_per_chip
 
     @property
+    def dm_bytes_per_chip(self) -> int:
+        """Data memory of a chip (DM-003)."""
+        return self.dm_bytes_per_slice * self.slices_per_cluster * self.clusters_per_chip
+
+    @property
     def hbm_channels(self) -> int:
         """Channels of a chip, both stacks."""
         return self.hbm_stacks * self.hbm_channels_per_stack

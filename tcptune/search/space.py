@@ -78,7 +78,7 @@ class Space:
         WorkError: an operand or the result is larger than the data memory (below that, integers of tables stay within 64 bits).
         """
         largest = max(self.workload.bytes_of(axes, element) for axes, element in self.workload.tensors())
-        if largest > _CHIP_BYTES:
+        if largest > RNGD.dm_bytes_per_chip:
             raise WorkError(f"{self.workload.text} is too large for one pass", hint=_what_is_too_small(self.workload))
 
     @cached_property
@@ -182,17 +182,13 @@ def transfers_floor(workload: Workload, profile: str) -> int:
     return floor(fixed.start + transfers_of(workload, Tiles(), timing) + fixed.sync)
 
 
-_CHIP_BYTES = RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.dm_bytes_per_slice
-"""Data memory of the chip."""
-
-
 def _what_is_too_small(workload: Workload) -> str:
     """The memory that no placement of the workload respects."""
     needed = sum(workload.bytes_of(axes, workload.dtype) for axes in workload.inputs)
     needed += 2 * workload.bytes_of(workload.output, workload.out_dtype)
     smallest = min(workload.bytes_of(axes, workload.dtype) for axes in workload.inputs)
-    if needed > _CHIP_BYTES:
-        return f"operands and result need {needed:,} B of data memory, the chip has {_CHIP_BYTES:,} B (DM-003)"
+    if needed > RNGD.dm_bytes_per_chip:
+        return f"operands and result need {needed:,} B of data memory, the chip has {RNGD.dm_bytes_per_chip:,} B (DM-003)"
     return (
         f"a slice's part of the smaller operand ({smallest:,} B in all) must fit its register file of {RNGD.trf_bytes_per_slice:,} B "
         f"(TRF-006), and all operands {RNGD.dm_bytes_per_slice:,} B of data memory a slice (DM-003)"

@@ -189,8 +189,10 @@ def _expanded(run: _Run) -> Iterator[SuiteRun]:
     for *sizes, seed in itertools.product(*axes.values(), seeds):
         chosen = dict(zip(axes, sizes, strict=True))
         name = "-".join([run.name, *(f"{axis}{chosen[axis]}" for axis in listed), *([f"s{seed}"] if isinstance(run.seed, list) else [])])
-        shape = {"dtype": run.dtype, "out_dtype": run.out_dtype, "layout": run.layout, "epilogue": run.epilogue}
-        workload = einsum(run.einsum, sizes=chosen, reduce=run.reduce, fuse=run.fuse, hbm_copies=run.hbm_copies, **shape)  # type: ignore[arg-type]
+        workload = einsum(
+            run.einsum, sizes=chosen, dtype=run.dtype, out_dtype=run.out_dtype, layout=run.layout, reduce=run.reduce,
+            epilogue=run.epilogue, fuse=run.fuse, hbm_copies=run.hbm_copies,
+        )  # fmt: skip
         options = {"trials": run.trials, "seed": seed, "jobs": run.jobs, "time_limit": run.time_limit, "profile": run.profile}
         if len(name) > _LONGEST_NAME:
             raise InputError(f"run name {name[:40]!r}… has {len(name)} characters", hint=f"at most {_LONGEST_NAME}: it becomes a folder")

@@ -91,9 +91,14 @@ def issue_rate(span_bytes: int, timing: DmaTiming) -> float:
     return min(timing.issue_far.value, middle, near)
 
 
+def _longest_packet(timing: DmaTiming) -> float:
+    """Lines of one packet at most; those of the last one pass at the port's rate."""
+    return timing.max_packet.value / RNGD.request_bytes + _LINES_OF_A_PACKET
+
+
 def engine_bound(lines: float, rate: float, timing: DmaTiming) -> float:
     """Cycles of one engine for at least `lines` lines at `rate` cycles a line, without startup and skew; the last packet passes a port."""
-    longest = timing.max_packet.value / RNGD.request_bytes + _LINES_OF_A_PACKET
+    longest = _longest_packet(timing)
     lost = max(0.0, rate - timing.port.value) * min(lines - 1, longest - 1)
     return timing.latency.value + timing.port.value + rate * (lines - 1) - lost
 
@@ -111,7 +116,7 @@ def _cluster_bound(traffic: Traffic, moved_bytes: Floats, rate: Floats, timing: 
         max(timing.skew_engine.value * engine, timing.skew_cluster.value * cluster) for engine in range(RNGD.engines_per_cluster)
     )
     least = timing.latency.value + timing.port.value
-    longest = timing.max_packet.value / RNGD.request_bytes + _LINES_OF_A_PACKET  # lines of the last packet: they pass at the port's rate
+    longest = _longest_packet(timing)
     lost = np.maximum(0.0, rate - timing.port.value) * np.minimum(lines - 1, longest - 1)
     shared = []
     for count in range(1, RNGD.engines_per_cluster + 1):

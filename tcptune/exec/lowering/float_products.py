@@ -11,7 +11,7 @@ from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.epilogue import plan_epilogue
 from tcptune.exec.lowering.fused_epilogue import Steps, named, stage_operand
 from tcptune.exec.lowering.layout import Layout, store_step
-from tcptune.exec.lowering.lower import INPUT_NAMES, kernel_inputs, oracle_text, tolerance
+from tcptune.exec.lowering.lower import INPUT_NAMES, assembled
 from tcptune.exec.lowering.vector import Stored, axis_texts, folding_order, passes
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernels.kernel import Kernel
@@ -25,19 +25,7 @@ def lower_float(candidate: Candidate, name: str = "kernel") -> Kernel:
     Raises:
         RuleViolation: the placement, or the layout of the inputs, cannot be lowered.
     """
-    workload = candidate.workload
-    return Kernel.from_json(
-        {
-            "name": name,
-            "axes": {axis.upper(): size for axis, size in workload.sizes},
-            "chips": 1,
-            "inputs": kernel_inputs(workload),
-            "steps": float_steps(candidate),
-            "output": "out",
-            "oracle": oracle_text(workload),
-            "tolerance": tolerance(workload),
-        }
-    )
+    return assembled(candidate.workload, name, float_steps(candidate))
 
 
 def float_steps(candidate: Candidate) -> Steps:

@@ -31,19 +31,28 @@ def lower(candidate: Candidate, name: str = "kernel") -> Kernel:
     Raises:
         RuleViolation: the candidate's knobs do not fit its placement.
     """
-    kernel = Kernel.from_json(
+    kernel = assembled(candidate.workload, name, pass_steps(candidate), extra_axes(Layout(candidate)))
+    return _with_axes_cut(kernel, Layout(candidate))
+
+
+def assembled(workload: Workload, name: str, steps: list[dict[str, Any]], more_axes: dict[str, int] | None = None) -> Kernel:
+    """The kernel of a workload that `steps` compute into ``out``, with its operands, its oracle and what that allows.
+
+    Args:
+        more_axes: sizes of axes that the mappings of `steps` have beside those of the workload.
+    """
+    return Kernel.from_json(
         {
             "name": name,
-            "axes": {axis.upper(): size for axis, size in candidate.workload.sizes} | extra_axes(Layout(candidate)),
+            "axes": {axis.upper(): size for axis, size in workload.sizes} | (more_axes or {}),
             "chips": 1,
-            "inputs": kernel_inputs(candidate.workload),
-            "steps": pass_steps(candidate),
+            "inputs": kernel_inputs(workload),
+            "steps": steps,
             "output": "out",
-            "oracle": oracle_text(candidate.workload),
-            "tolerance": tolerance(candidate.workload),
+            "oracle": oracle_text(workload),
+            "tolerance": tolerance(workload),
         }
     )
-    return _with_axes_cut(kernel, Layout(candidate))
 
 
 def _with_axes_cut(kernel: Kernel, layout: Layout) -> Kernel:
@@ -118,15 +127,17 @@ def pass_steps(candidate: Candidate) -> list[dict[str, Any]]:
 
 
 def oracle_text(workload: Workload) -> str:
+    """What a kernel computes: its einsum (``maximum ij -> i`` for a maximum), and the epilogue."""
+    word = "maximum" if workload.reduce == "max" else "einsum"
     inputs = ", ".join("".join(i) for i in workload.inputs)
-    return f"einsum {inputs} -> {''.join(workload.output)}{oracle_stages(workload)}"
+    return f"{word} {inputs} -> {''.join(workload.output)}{oracle_stages(workload)}"
 
 
 def tolerance(workload: Workload) -> dict[str, Any]:
-    """Integers are exact; of floats the oracle adds the bound of the arithmetic itself, so only what is flushed to zero is stated."""
+    """Integers are exact; of floats the oracle adds the bound of the arithmetic itself, so only flushed products are stated."""
     if not workload.dtype.is_float:
         return {"form": "exact", "rel": 0, "abs": 0}
-    return {"form": "sum", "rel": 0, "abs": FLUSHED}
+    return {"form": "sum", "rel": 0, "abs": FLUSHED if len(workload.inputs) > 1 else 0}
 
 
 def kernel_inputs(workload: Workload) -> dict[str, dict[str, str]]:

@@ -14,10 +14,10 @@ from typing import Any
 from tcptune.exec.lowering.float_products import float_steps
 from tcptune.exec.lowering.fused_epilogue import named
 from tcptune.exec.lowering.layout import Layout, hbm_element, is_contraction, tile_symbol
-from tcptune.exec.lowering.lower import INPUT_NAMES, kernel_inputs, oracle_text, pass_steps, tolerance
+from tcptune.exec.lowering.lower import INPUT_NAMES, assembled, kernel_inputs, pass_steps
 from tcptune.exec.lowering.partial_sums import extra_axes
 from tcptune.exec.lowering.tile_sums import PART, PARTS
-from tcptune.exec.lowering.vector import vector_oracle, vector_steps, vector_tolerance
+from tcptune.exec.lowering.vector import vector_steps
 from tcptune.ir.candidate import Candidate, Tiles
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.types import DType
@@ -37,7 +37,6 @@ def lower_tiled(candidate: Candidate, name: str = "kernel") -> Kernel:
         InputError: the tiles do not cover an axis.
     """
     workload, tiles = candidate.workload, candidate.tiles
-    two = len(workload.inputs) > 1
     nest = _Nest(workload, tiles)
     *body, store = _body_steps(candidate.body)
     for tensor, axes in operand_axes(workload).items():
@@ -50,18 +49,7 @@ def lower_tiled(candidate: Candidate, name: str = "kernel") -> Kernel:
     nest.depth["out"] = 0
     view = nest.view("out", workload.output, WRITE_HOLES)
     nest.add({"op": "to_hbm_view", "from": store["from"], "into": view})
-    return Kernel.from_json(
-        {
-            "name": name,
-            "axes": {axis.upper(): size for axis, size in workload.sizes} | extra_axes(Layout(candidate.body)) | parts,
-            "chips": 1,
-            "inputs": kernel_inputs(workload),
-            "steps": nest.steps(),
-            "output": "out",
-            "oracle": oracle_text(workload) if two else vector_oracle(workload),
-            "tolerance": tolerance(workload) if two else vector_tolerance(workload),
-        }
-    )
+    return assembled(workload, name, nest.steps(), extra_axes(Layout(candidate.body)) | parts)
 
 
 def _body_steps(body: Candidate) -> Steps:

@@ -11,15 +11,15 @@ from typing import Any
 
 from tcptune.errors import RuleViolation
 from tcptune.exec.lowering.epilogue import EpiloguePass, pass_ops, plan_epilogue
-from tcptune.exec.lowering.fused_epilogue import named, operand_dtype, oracle_stages, stage_operand
-from tcptune.exec.lowering.layout import Layout, hbm_input, store_step
-from tcptune.exec.lowering.lower import INPUT_NAMES
+from tcptune.exec.lowering.fused_epilogue import named, stage_operand
+from tcptune.exec.lowering.layout import Layout, store_step
+from tcptune.exec.lowering.lower import INPUT_NAMES, assembled
 from tcptune.exec.lowering.result import padded_packet, write_width
 from tcptune.ir.candidate import Candidate
 from tcptune.ir.kernels.kernel import Kernel
 from tcptune.ir.placement import AxisText, Digit, expression, merged, positions, without
 from tcptune.ir.types import DType
-from tcptune.ir.workload import K, Workload
+from tcptune.ir.workload import K
 
 Steps = list[dict[str, Any]]
 INPUT = "a"
@@ -55,19 +55,7 @@ def lower_vector(candidate: Candidate, name: str = "kernel") -> Kernel:
     Raises:
         RuleViolation: the placement cannot be lowered.
     """
-    workload = candidate.workload
-    return Kernel.from_json(
-        {
-            "name": name,
-            "axes": {axis.upper(): size for axis, size in workload.sizes},
-            "chips": 1,
-            "inputs": _inputs(workload),
-            "steps": vector_steps(candidate),
-            "output": "out",
-            "oracle": vector_oracle(workload),
-            "tolerance": vector_tolerance(workload),
-        }
-    )
+    return assembled(candidate.workload, name, vector_steps(candidate))
 
 
 def vector_steps(candidate: Candidate) -> Steps:
@@ -84,16 +72,6 @@ def vector_steps(candidate: Candidate) -> Steps:
     plans = list(plan_epilogue(named(workload), layout.accumulator))
     following, source = passes(layout, held, plans, "a_dm")
     return [load, *following, store_step(workload, source)]
-
-
-def vector_tolerance(workload: Workload) -> dict[str, Any]:
-    """Integers are exact; of floats the oracle adds the bound of the arithmetic itself."""
-    return {"form": "sum" if workload.dtype.is_float else "exact", "rel": 0, "abs": 0}
-
-
-def vector_oracle(workload: Workload) -> str:
-    """What a kernel of one input computes: its sum or maximum, and the epilogue."""
-    return f"{oracle_head(workload)}{oracle_stages(workload)}"
 
 
 def passes(layout: Layout, held: Stored, plans: list[EpiloguePass], source: str, through: Steps | None = None) -> tuple[Steps, str]:
@@ -122,20 +100,6 @@ def passes(layout: Layout, held: Stored, plans: list[EpiloguePass], source: str,
         steps.append({"let": f"r{number}", "context": "main", "begin": source, "ops": ops})
         source, element = f"r{number}", layout.accumulator
     return steps, source
-
-
-def oracle_head(workload: Workload) -> str:
-    """``einsum ij -> i``, or ``maximum ij -> i`` for a maximum."""
-    word = "maximum" if workload.reduce == "max" else "einsum"
-    return f"{word} {''.join(workload.inputs[0])} -> {''.join(workload.output)}"
-
-
-def _inputs(workload: Workload) -> dict[str, dict[str, str]]:
-    found = {INPUT: hbm_input(workload, workload.inputs[0], workload.dtype)}
-    for step in named(workload):
-        if step.operand:
-            found[step.operand] = hbm_input(workload, step.axes, operand_dtype(workload))
-    return found
 
 
 def axis_texts(layout: Layout) -> dict[str, AxisText]:

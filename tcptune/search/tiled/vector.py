@@ -111,7 +111,7 @@ class TiledVectorSpace:
     def _bodies(self, tiles: Tiles) -> Iterator[Candidate]:
         workload, count = tiles.body_workload(self.workload), 0
         least = sum(workload.bytes_of(axes, element) for axes, element in workload.tensors())
-        if least > RNGD.clusters_per_chip * RNGD.slices_per_cluster * RNGD.dm_bytes_per_slice:
+        if least > RNGD.dm_bytes_per_chip:
             return
         for body in candidates_of(workload, self.deadline, self.profile):
             if count < BODIES and _blocks_fit(body):

@@ -66,7 +66,6 @@ def _tree_depth(bits: int) -> int:
 
 _RAW_TRF_BYTES = HW.lanes_per_slice * HW.trf_banks_per_lane * HW.trf_rows_per_bank * HW.trf_row_bits // 8
 _CACHE_BYTES = HW.lanes_per_slice * HW.trf_banks_per_lane * HW.trf_cache_rows_per_bank * HW.trf_row_bits // 8
-_DM_CHIP_BYTES = HW.dm_bytes_per_slice * HW.slices_per_cluster * HW.clusters_per_chip
 _ENGINES_PER_CHIP = HW.engines_per_cluster * HW.clusters_per_chip
 
 FACTS: dict[str, Callable[[], Any]] = {
@@ -112,7 +111,7 @@ FACTS: dict[str, Callable[[], Any]] = {
     "hbm_address_alignment_read": lambda: dma.READ_ALIGNMENT,
     "hbm_address_alignment_write": lambda: dma.HBM_WRITE_ALIGNMENT,
     "hbm_to_hbm_read_bandwidth_share": lambda: HW.hbm_stated_tb_per_s / 2,
-    "dm_capacity": lambda: _DM_CHIP_BYTES // MIB,
+    "dm_capacity": lambda: HW.dm_bytes_per_chip // MIB,
     "dm_capacity_per_slice": lambda: HW.dm_bytes_per_slice,
     "dm_peak_bandwidth": lambda: round(HW.dmns_per_chip * HW.dmn_bytes_per_cycle / 1024),
     "dm_dmns_per_cluster": lambda: HW.dmns_per_cluster,
@@ -227,7 +226,7 @@ def check_tiers(case: Case) -> None:
     per_lane = HW.trf_bytes_per_slice // HW.lanes_per_slice
     capacity = {
         "Hbm": f"{HW.hbm_bytes // GIB} GB",
-        "Dm": f"{_DM_CHIP_BYTES // MIB} MB total, {HW.dm_bytes_per_slice // 1024} KB per slice",
+        "Dm": f"{HW.dm_bytes_per_chip // MIB} MB total, {HW.dm_bytes_per_slice // 1024} KB per slice",
         "Trf": f"{per_lane // 1024} KB per lane, {HW.lanes_per_slice} lanes per slice",
         "Vrf": f"{HW.vrf_bytes_per_slice // 1024} KB per slice",
     }
